@@ -2,6 +2,7 @@
 
 import hashlib
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ class Record:
         1-based physical line on which the record starts, None where lines mean nothing.
     areas
         Areas that the record itself carries as a reader's label; ``()`` is the answer "none", None is unlabelled.
+    judged
+        Areas on which that label decides; None is all of them.
     declared
         What authors declared: keywords, primary area, topic.
     """
@@ -42,6 +45,7 @@ class Record:
     part: str | None = None
     declared: tuple[str, ...] = ()
     areas: tuple[str, ...] | None = None
+    judged: tuple[str, ...] | None = None
     sure: bool = True
 
 
@@ -56,6 +60,26 @@ class Reject:
     detail: str = ""
     title: str | None = None
     id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What a classifier sees: n cleaned papers. A missing title is the empty string."""
+
+    ids: Sequence[str]
+    titles: Sequence[str]
+    abstracts: Sequence[str]
+
+    def __getitem__(self, rows: IntArray) -> "Documents":
+        return Documents(*([column[row] for row in rows] for column in (self.ids, self.titles, self.abstracts)))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def texts(self) -> list[str]:
+        """Title, newline, abstract of each paper."""
+        return [f"{title}\n{abstract}" for title, abstract in zip(self.titles, self.abstracts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

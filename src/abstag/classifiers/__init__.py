@@ -1,0 +1,1 @@
+"""Classifiers: one module a family, each a scikit-learn estimator of the protocol in `base`."""

@@ -1,0 +1,111 @@
+"""The protocol of all classifiers, and of the scorers that they leave behind.
+
+A classifier is a scikit-learn estimator: its constructor only stores its parameters, `fit` learns, and what it
+learnt ends in an underscore. What a fitted tagger needs at tagging time is its *scorer*, which depends on numpy and
+scipy alone, so that tagging never imports scikit-learn.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstag.errors import DataError
+from abstag.records import Documents, FloatArray, Targets
+from abstag.taxonomy import Taxonomy
+
+
+class State(NamedTuple):
+    """A scorer on disk, without pickle: named arrays and a list of strings (a vocabulary)."""
+
+    arrays: dict[str, NDArray[Any]]
+    strings: list[str]
+
+
+class Scorer(ABC):
+    """Scores papers by what a classifier has learnt."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def __call__(self, documents: Documents) -> FloatArray:
+        """Return (n, k) float64 scores on an unbounded scale, higher is surer."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Return what `restore` needs."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, state: State) -> Self:
+        """Rebuild the scorer from its state."""
+
+
+class Classifier(ABC):
+    """Base of all classifiers: subclasses write ``_fit`` and leave ``scorer_``.
+
+    A classifier without a scorer of its own overrides ``decision_function``; it runs and compares, but cannot be
+    bundled for tagging.
+
+    Attributes
+    ----------
+    needs_labels
+        False for classifiers that learn nothing from targets (rules, scores from elsewhere).
+    """
+
+    needs_labels: ClassVar[bool] = True
+    scorer_: Scorer
+
+    def fit(self, documents: Documents, targets: Targets, *, taxonomy: Taxonomy) -> Self:
+        """Learn from papers and their targets.
+
+        Parameters
+        ----------
+        documents
+            n papers.
+        targets
+            (n, k) values, known cells and weights.
+        taxonomy
+            The k areas.
+
+        Raises
+        ------
+        DataError
+            When an area has no known positive, or no known negative, among the papers.
+        """
+        if self.needs_labels:
+            check_both_sides(targets, taxonomy)
+        self._fit(documents, targets, taxonomy)
+        return self
+
+    def decision_function(self, documents: Documents) -> FloatArray:
+        """Return (n, k) float64 scores, higher is surer; not yet probabilities."""
+        return self.scorer_(documents)
+
+    def fingerprint(self) -> str:
+        """Return what identifies input other than parameters and corpus, e.g. the hash of a file read by `fit`."""
+        return ""
+
+    @abstractmethod
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None: ...
+
+
+def check_both_sides(targets: Targets, taxonomy: Taxonomy) -> None:
+    """Raise DataError when an area has no known positive or no known negative to learn from."""
+    for side, cells in (("positive", targets.values), ("negative", ~targets.values)):
+        usable = np.any(cells & targets.known & (targets.weight > 0), axis=0).tolist()
+        missing = [area for area, some in zip(taxonomy.ids, usable, strict=True) if not some]
+        if missing:
+            raise DataError(
+                f"area {missing[0]!r} has no {side} example among the {len(targets)} training papers",
+                remedy="label some, or take the area out of the taxonomy",
+            )
+
+
+def prevalence_logits(targets: Targets) -> FloatArray:
+    """Return (k,) log odds of each area among the known cells, weighted, with half a count added to each side."""
+    weight = targets.weight * targets.known
+    positive = (weight * targets.values).sum(axis=0) + 0.5
+    negative = (weight * ~targets.values).sum(axis=0) + 0.5
+    return np.asarray(np.log(positive) - np.log(negative), dtype=np.float64)

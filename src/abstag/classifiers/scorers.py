@@ -1,0 +1,138 @@
+"""What is left of a classifier at tagging time: numpy and scipy only."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from abstag.classifiers.base import Scorer, State
+from abstag.records import Documents, FloatArray
+
+_TOKEN = re.compile(r"(?u)\b\w\w+\b")
+
+
+def tokens(text: str) -> list[str]:
+    """Return lower-cased words of two or more characters, as scikit-learn's TfidfVectorizer finds them."""
+    return _TOKEN.findall(text.lower())
+
+
+class PriorScorer(Scorer):
+    """The same scores for every paper."""
+
+    kind: ClassVar[str] = "prior"
+
+    def __init__(self, logits: FloatArray) -> None:
+        self.logits = logits
+
+    def __call__(self, documents: Documents) -> FloatArray:
+        return np.tile(self.logits, (len(documents), 1))
+
+    def state(self) -> State:
+        return State({"logits": self.logits}, [])
+
+    @classmethod
+    def restore(cls, state: State) -> Self:
+        return cls(state.arrays["logits"])
+
+
+class KeywordScorer(Scorer):
+    """Number of distinct keyword phrases of each area in the text; one in the title counts ``title_weight``."""
+
+    kind: ClassVar[str] = "keywords"
+
+    def __init__(self, phrases: Sequence[Sequence[str]], *, title_weight: float) -> None:
+        self.phrases, self.title_weight = phrases, title_weight
+        self._patterns = [[_phrase_pattern(phrase) for phrase in area] for area in phrases]
+
+    def __call__(self, documents: Documents) -> FloatArray:
+        rows = [
+            [self._hits(area, title, abstract) for area in self._patterns]
+            for title, abstract in zip(documents.titles, documents.abstracts, strict=True)
+        ]
+        return np.array(rows, dtype=np.float64).reshape(len(documents), len(self.phrases))
+
+    def _hits(self, patterns: Iterable[re.Pattern[str]], title: str, abstract: str) -> float:
+        return sum(
+            self.title_weight if pattern.search(title) else float(bool(pattern.search(abstract)))
+            for pattern in patterns
+        )
+
+    def state(self) -> State:
+        sizes = np.array([len(area) for area in self.phrases], dtype=np.int64)
+        strings = [phrase for area in self.phrases for phrase in area]
+        return State({"sizes": sizes, "title_weight": np.array([self.title_weight])}, strings)
+
+    @classmethod
+    def restore(cls, state: State) -> Self:
+        ends = np.cumsum(state.arrays["sizes"])
+        phrases = [state.strings[end - size : end] for end, size in zip(ends, state.arrays["sizes"], strict=True)]
+        return cls(phrases, title_weight=float(state.arrays["title_weight"][0]))
+
+
+class LinearScorer(Scorer):
+    """TF-IDF (1 + ln tf, smoothed idf, rows of length 1) times coefficients.
+
+    Parameters
+    ----------
+    vocabulary
+        v terms, each one word or two words joined by a space.
+    idf
+        (v,) float64.
+    coef, intercept
+        (k, v) and (k,) float64.
+    """
+
+    kind: ClassVar[str] = "linear"
+
+    def __init__(self, vocabulary: Sequence[str], idf: FloatArray, coef: FloatArray, intercept: FloatArray) -> None:
+        self.vocabulary, self.idf, self.coef, self.intercept = vocabulary, idf, coef, intercept
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {term: column for column, term in enumerate(self.vocabulary)}
+
+    def __call__(self, documents: Documents) -> FloatArray:
+        return np.asarray(self.features(documents) @ self.coef.T + self.intercept, dtype=np.float64)
+
+    def features(self, documents: Documents) -> csr_array:
+        """Return the (n, v) TF-IDF matrix; equal to scikit-learn's to rounding (tested)."""
+        columns = self._columns
+        found = [[columns[term] for term in terms(text) if term in columns] for text in documents.texts]
+        ends = np.cumsum([0, *map(len, found)])
+        flat = np.fromiter((column for row in found for column in row), dtype=np.int64, count=int(ends[-1]))
+        matrix = csr_array((np.ones(len(flat)), flat, ends), shape=(len(found), len(self.vocabulary)))
+        matrix.sum_duplicates()
+        matrix.data = (1.0 + np.log(matrix.data)) * self.idf[matrix.indices]
+        return _unit_rows(matrix)
+
+    def state(self) -> State:
+        arrays = {"idf": self.idf, "coef": self.coef, "intercept": self.intercept}
+        return State(arrays, list(self.vocabulary))
+
+    @classmethod
+    def restore(cls, state: State) -> Self:
+        return cls(state.strings, state.arrays["idf"], state.arrays["coef"], state.arrays["intercept"])
+
+
+def terms(text: str) -> list[str]:
+    """Return the words of a text and its pairs of neighbouring words."""
+    words = tokens(text)
+    return words + [f"{first} {second}" for first, second in pairwise(words)]
+
+
+SCORERS: dict[str, type[Scorer]] = {scorer.kind: scorer for scorer in (PriorScorer, KeywordScorer, LinearScorer)}
+
+
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(phrase)}s?\b", re.IGNORECASE)
+
+
+def _unit_rows(matrix: csr_array) -> csr_array:
+    squares = np.add.reduceat(np.append(matrix.data**2, 0.0), matrix.indptr[:-1]) * (np.diff(matrix.indptr) > 0)
+    lengths = np.where(squares > 0, np.sqrt(squares), 1.0)
+    matrix.data /= np.repeat(lengths, np.diff(matrix.indptr))
+    return matrix

@@ -1,0 +1,129 @@
+"""Files and folders that are whole or absent: written under a temporary name, then renamed."""
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from abstag.errors import ArtifactError
+
+
+@contextmanager
+def new_file(path: Path, *, force: bool = False) -> Iterator[TextIO]:
+    """Open a text file (UTF-8) that appears at ``path`` only when the block ends without an error.
+
+    Raises
+    ------
+    ArtifactError
+        When ``path`` exists and ``force`` is false, or the disk refuses the file.
+    """
+    _refuse_existing(path, force=force)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _clear_errors(path), _removed_on_error(part):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        part.replace(path)
+
+
+@contextmanager
+def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give a folder to fill that appears at ``path`` only when the block ends without an error.
+
+    Raises
+    ------
+    ArtifactError
+        When ``path`` exists and ``force`` is false, or the disk refuses the folder.
+    """
+    _refuse_existing(path, force=force)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _clear_errors(path), _removed_on_error(part):
+        part.mkdir(parents=True)
+        yield part
+        if path.exists():
+            _remove(path)
+        part.rename(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON with two-space indent; NaN becomes null."""
+    with new_file(path, force=True) as stream:
+        stream.write(json.dumps(without_nan(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; raises ArtifactError when it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"cannot be read: {error}", where=path) from error
+
+
+def without_nan(value: Any) -> Any:
+    """Return JSON-like ``value`` with every NaN and infinity replaced by None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return value
+
+
+def canonical_hash(value: Any) -> str:
+    """Return the SHA-256 (hex) of JSON-like ``value``: keys sorted, whole floats as integers (1 == 1.0)."""
+    return hashlib.sha256(json.dumps(_canonical(value), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file's bytes."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise ArtifactError(f"cannot be read: {error.strerror}", where=path) from error
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return value
+
+
+def _refuse_existing(path: Path, *, force: bool) -> None:
+    if path.exists() and not force:
+        raise ArtifactError("exists already", where=path, remedy="choose another name, or overwrite it with --force")
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(f"cannot be written: {error.strerror or error}", where=path) from error
+
+
+@contextmanager
+def _removed_on_error(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            _remove(part)
+        raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

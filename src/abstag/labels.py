@@ -1,0 +1,154 @@
+"""Labels from files and records: read, ranked, and resolved cell by cell."""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from abstag.errors import DataError
+from abstag.records import BoolArray
+from abstag.taxonomy import Taxonomy
+
+RANK = {"review": 0, "read": 1, "declared": 2, "rule": 3}
+SCORED = ("review", "read")
+_TRUE = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One statement about one paper.
+
+    Attributes
+    ----------
+    values, judged, masked
+        (k,) bool: the areas that hold, those decided on, and those on which readers differed.
+    """
+
+    source: str
+    values: BoolArray
+    judged: BoolArray
+    masked: BoolArray
+    sure: bool = True
+    part: str | None = None
+    random: bool | None = None
+
+
+class Resolved(NamedTuple):
+    """A paper's label after precedence; ``source`` None means unlabelled, ``conflicts`` counts differing cells."""
+
+    source: str | None
+    values: BoolArray
+    known: BoolArray
+    sure: bool
+    conflicts: int
+
+
+def resolve(labels: Iterable[Label], size: int) -> Resolved:
+    """Join the labels of one paper: the highest rank counts; two of that rank that differ mask the cell."""
+    ranked = sorted(labels, key=lambda label: RANK[label.source])
+    best = [label for label in ranked if label.source == ranked[0].source]
+    if not best:
+        nothing = np.zeros(size, dtype=np.bool_)
+        return Resolved(None, nothing, nothing, sure=True, conflicts=0)
+    yes = np.any([label.values & label.judged for label in best], axis=0)
+    no = np.any([~label.values & label.judged for label in best], axis=0)
+    masked = np.any([label.masked for label in best], axis=0)
+    known = (yes | no) & ~(yes & no) & ~masked
+    return Resolved(
+        best[0].source,
+        yes & known,
+        known,
+        sure=all(label.sure for label in best),
+        conflicts=int((yes & no & ~masked).sum()),
+    )
+
+
+class LabelTable:
+    """The rows of label files, found by a record's id or title key; remembers which were used."""
+
+    def __init__(self, paths: Sequence[str], taxonomy: Taxonomy) -> None:
+        self._rows: list[Label] = []
+        self._found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._used: set[int] = set()
+        for path in paths:
+            for names, label in read_labels(path, taxonomy):
+                for name in names:
+                    self._found[name].append(len(self._rows))
+                self._rows.append(label)
+
+    def find(self, *, id: str, key: str | None) -> list[Label]:  # noqa: A002
+        """Return the labels of the record with this id or title key."""
+        rows = {*self._found.get(("id", id), ()), *(self._found.get(("key", key), ()) if key else ())}
+        self._used |= rows
+        return [self._rows[row] for row in sorted(rows)]
+
+    @property
+    def unmatched(self) -> int:
+        """Number of label rows that no record has asked for."""
+        return len(self._rows) - len(self._used)
+
+
+def read_labels(path: str, taxonomy: Taxonomy) -> Iterator[tuple[list[tuple[str, str]], Label]]:
+    """Read a label file: CSV with ``key`` or ``id``, ``areas`` (``;``-joined, empty is none) and optional columns.
+
+    Optional: ``source`` (read), ``sure`` (1), ``masked`` and ``judged`` (``;``-joined areas; judged empty is all),
+    ``part``, ``random``.
+
+    Raises
+    ------
+    DataError
+        Names file and line: an unknown area or source, a missing column, a value that is neither 0 nor 1.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+            rows = csv.DictReader(stream, strict=True)
+            columns = set(rows.fieldnames or ())
+            if "areas" not in columns or not columns & {"id", "key"}:
+                raise DataError(
+                    f"a label file needs the columns areas and key or id, found {', '.join(sorted(columns)) or 'none'}",
+                    where=path,
+                )
+            for row in rows:
+                yield _label(row, taxonomy, f"{path}:{rows.line_num}")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"cannot read the labels: {error}", where=path) from error
+
+
+def _label(row: dict[str, str], taxonomy: Taxonomy, where: str) -> tuple[list[tuple[str, str]], Label]:
+    if None in row or None in row.values():
+        raise DataError("the row has more or fewer cells than the header", where=where)
+    names = [(column, row[column].strip()) for column in ("id", "key") if (row.get(column) or "").strip()]
+    if not names:
+        raise DataError("the row has neither id nor key", where=where)
+    source = (row.get("source") or "read").strip()
+    if source not in RANK:
+        raise DataError(f"unknown label source {source!r}", where=where, remedy=f"known: {', '.join(RANK)}")
+    judged = _areas(row, "judged", taxonomy, where)
+    return names, Label(
+        source=source,
+        values=_areas(row, "areas", taxonomy, where),
+        judged=judged if judged.any() else np.ones_like(judged),
+        masked=_areas(row, "masked", taxonomy, where),
+        sure=_flag(row, "sure", where) is not False,
+        part=(row.get("part") or "").strip() or None,
+        random=_flag(row, "random", where),
+    )
+
+
+def _areas(row: dict[str, str], column: str, taxonomy: Taxonomy, where: str) -> BoolArray:
+    names = [name.strip() for name in (row.get(column) or "").split(";")]
+    try:
+        return taxonomy.encode(name for name in names if name)
+    except DataError as error:
+        raise DataError(error.what, where=f"{where}, column {column}", remedy=error.remedy) from error
+
+
+def _flag(row: dict[str, str], column: str, where: str) -> bool | None:
+    text = (row.get(column) or "").strip().lower()
+    if text and text not in _TRUE:
+        raise DataError(f"{column} must be 0 or 1, not {text!r}", where=where)
+    return _TRUE.get(text)
