@@ -1,7 +1,12 @@
-"""The noun that leaves an experiment: the result of one run."""
+"""The nouns that leave an experiment: the result of one run, and its scores paper by paper."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
+
+import numpy as np
+
+from abstag.records import BoolArray, FloatArray, IntArray
 
 Status = Literal["done", "failed", "running"]
 
@@ -62,3 +67,72 @@ class RunResult:
         """Rebuild from the JSON form; unknown keys of newer versions are ignored."""
         names = {item.name for item in fields(cls)}
         return cls(**{key: item for key, item in value.items() if key in names})
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Scores of n test papers for k areas: what any two runs on the same papers are compared by.
+
+    Attributes
+    ----------
+    groups
+        (n,) duplicate groups: the unit of resampling.
+    venues, parts
+        n strings or None.
+    random, sure
+        (n,) bool: belongs to the plain random sample; the label is marked sure.
+    fold
+        (n,) int: the split that scored the paper.
+    gold, known, tags
+        (n, k) bool.
+    scores
+        (n, k) float64, calibrated probabilities.
+    confidence
+        (n,) float64 in [0, 1].
+    """
+
+    areas: tuple[str, ...]
+    ids: Sequence[str]
+    groups: IntArray
+    venues: Sequence[str | None]
+    parts: Sequence[str | None]
+    random: BoolArray
+    sure: BoolArray
+    fold: IntArray
+    gold: BoolArray
+    known: BoolArray
+    scores: FloatArray
+    tags: BoolArray
+    confidence: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @classmethod
+    def join(cls, tables: "Sequence[ScoreTable]") -> "ScoreTable":
+        """Return the rows of several tables of the same areas, one after the other."""
+        columns: list[Any] = [tables[0].areas]
+        for item in fields(cls)[1:]:
+            values = [getattr(table, item.name) for table in tables]
+            whole = isinstance(values[0], np.ndarray)
+            columns.append(np.concatenate(values) if whole else [cell for value in values for cell in value])
+        return cls(*columns)
+
+    def named_parts(self) -> dict[str, BoolArray]:
+        """Return the (n,) bool rows of every part with a name.
+
+        "all"; each part; each venue's part as "iclr-test" (or the venue alone, where no part is given); "random"
+        is the plain random sample: the part of that name and all rows marked as random.
+        """
+        names = [_venue_part(venue, part) for venue, part in zip(self.venues, self.parts, strict=True)]
+        found = {"all": np.ones(len(self), dtype=np.bool_)}
+        for column in (self.parts, names):
+            for name in sorted({name for name in column if name}):
+                found[name] = np.array([item == name for item in column], dtype=np.bool_)
+        if self.random.any():
+            found["random"] = self.random | found.get("random", False)
+        return found
+
+
+def _venue_part(venue: str | None, part: str | None) -> str | None:
+    return "-".join(name for name in (venue.casefold().replace(" ", "-") if venue else None, part) if name) or None

@@ -1,0 +1,144 @@
+"""A fitted tagger on disk, without pickle: weights, decision, taxonomy, training keys, card, checksums, self-test."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abstag import __version__
+from abstag.classifiers.base import Scorer, State
+from abstag.classifiers.scorers import SCORERS
+from abstag.decision import Decision
+from abstag.errors import ArtifactError
+from abstag.files import canonical_hash, file_hash, read_json, write_json
+from abstag.records import Documents, FloatArray
+from abstag.taxonomy import Taxonomy, parse_taxonomy
+
+FORMAT = 1
+_WEIGHTS, _STRINGS, _KEYS, _CARD, _HEAD = "weights.safetensors", "strings.json", "keys.txt", "README.md", "bundle.json"
+_TOLERANCE = 1e-6
+_PROBE = Documents(
+    ["probe-1", "probe-2"],
+    ["A graph neural network for molecules", ""],
+    [
+        "We pass messages between atoms and train by stochastic gradient descent with a decaying step size.",
+        "A large language model answers questions; a diffusion model draws the pictures.",
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A fitted tagger.
+
+    Attributes
+    ----------
+    name
+        The run that made it.
+    training_keys
+        Title keys and ids of the papers that it was trained on.
+    """
+
+    name: str
+    scorer: Scorer
+    decision: Decision
+    taxonomy: Taxonomy
+    training_keys: frozenset[str]
+
+    def probabilities(self, documents: Documents) -> FloatArray:
+        """Return (n, k) float64 calibrated probabilities."""
+        return self.decision.probabilities(self.scorer(documents))
+
+    def trained_on(self, id: str, key: str | None) -> bool:  # noqa: A002
+        """Whether the paper with this id or title key was among the training papers."""
+        return id in self.training_keys or (key is not None and key in self.training_keys)
+
+
+def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
+    """Write a bundle into an existing empty folder (see `files.new_folder`)."""
+    from safetensors.numpy import save_file
+
+    state = bundle.scorer.state()
+    save_file({name: np.ascontiguousarray(array) for name, array in state.arrays.items()}, folder / _WEIGHTS)
+    (folder / _STRINGS).write_text(json.dumps(state.strings, ensure_ascii=False), encoding="utf-8")
+    (folder / _KEYS).write_text("".join(f"{key}\n" for key in sorted(bundle.training_keys)), encoding="utf-8")
+    (folder / _CARD).write_text(card, encoding="utf-8")
+    head = {
+        "format": FORMAT,
+        "abstag": __version__,
+        "name": bundle.name,
+        "kind": bundle.scorer.kind,
+        "taxonomy": dict(bundle.taxonomy.source),
+        "decision": _decision_json(bundle.decision),
+        "self_test": bundle.probabilities(_PROBE).tolist(),
+        "checksums": {name: file_hash(folder / name) for name in (_WEIGHTS, _STRINGS, _KEYS, _CARD)},
+    }
+    write_json(folder / _HEAD, head | {"digest": canonical_hash(head)})
+
+
+def load_bundle(folder: Path) -> Bundle:
+    """Load, verify and try a bundle.
+
+    Raises
+    ------
+    ArtifactError
+        No bundle here, a newer format, a checksum that differs, damaged content, or a self-test that fails.
+    """
+    head = _verified_head(folder)
+    try:
+        bundle = Bundle(
+            name=head["name"],
+            scorer=SCORERS[head["kind"]].restore(_read_state(folder)),
+            decision=_decision(head["decision"]),
+            taxonomy=parse_taxonomy(head["taxonomy"], where=str(folder)),
+            training_keys=frozenset((folder / _KEYS).read_text(encoding="utf-8").splitlines()),
+        )
+        deviation = float(np.abs(bundle.probabilities(_PROBE) - np.array(head["self_test"])).max())
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise ArtifactError(f"the bundle is damaged: {error!r}", where=folder) from error
+    if not deviation <= _TOLERANCE:
+        raise ArtifactError(f"the self-test is off by {deviation:.2g}", where=folder, remedy="make the bundle again")
+    return bundle
+
+
+def _verified_head(folder: Path) -> dict[str, Any]:
+    if not (folder / _HEAD).is_file():
+        raise ArtifactError("no bundle here", where=folder, remedy="name a run or a folder that holds bundle.json")
+    head = read_json(folder / _HEAD)
+    if not isinstance(head, dict) or not isinstance(head.get("format"), int):
+        raise ArtifactError("this is no bundle", where=folder / _HEAD)
+    if head["format"] > FORMAT:
+        raise ArtifactError(
+            f"bundle format {head['format']} is newer than this version reads ({FORMAT})",
+            where=folder,
+            remedy="pip install -U abstag",
+        )
+    if head.pop("digest", None) != canonical_hash(head):
+        raise ArtifactError("bundle.json was changed after it was written", where=folder)
+    for name, expected in head["checksums"].items():
+        if file_hash(folder / name) != expected:
+            raise ArtifactError(f"{name} was changed or cut after it was written", where=folder)
+    return head
+
+
+def _read_state(folder: Path) -> State:
+    from safetensors.numpy import load_file
+
+    return State(load_file(folder / _WEIGHTS), json.loads((folder / _STRINGS).read_text(encoding="utf-8")))
+
+
+def _decision_json(decision: Decision) -> dict[str, Any]:
+    return {
+        "slope": decision.slope.tolist(),
+        "offset": decision.offset.tolist(),
+        "thresholds": decision.thresholds.tolist(),
+        "review": decision.review if np.isfinite(decision.review) else None,
+    }
+
+
+def _decision(value: Mapping[str, Any]) -> Decision:
+    slope, offset, thresholds = (np.array(value[name], dtype=np.float64) for name in ("slope", "offset", "thresholds"))
+    return Decision(slope, offset, thresholds, np.inf if value["review"] is None else float(value["review"]))

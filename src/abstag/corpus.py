@@ -1,0 +1,415 @@
+"""Ingest: dumps and labels → a folder with cleaned, grouped, labelled records and a manifest; and back."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from abstag import __version__, readers
+from abstag.cleaning import clean
+from abstag.duplicates import group
+from abstag.errors import ArtifactError, DataError
+from abstag.files import new_folder, read_json, write_json
+from abstag.labels import RANK, SCORED, Label, LabelTable, resolve
+from abstag.records import BoolArray, Documents, IntArray, Record, Reject, Targets, content_id, title_key
+from abstag.taxonomy import Taxonomy, parse_taxonomy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Item = TypeVar("Item")
+MIN_WORDS = 5
+_CONTENT = (
+    "id",
+    "title",
+    "abstract",
+    "venue",
+    "year",
+    "part",
+    "random",
+    "areas",
+    "known",
+    "label_source",
+    "sure",
+    "group",
+)
+
+
+class CleanRecord(NamedTuple):
+    """A record that has passed cleaning, with the id under which it goes on."""
+
+    id: str
+    title: str
+    abstract: str
+    raw: Record
+
+
+class Cleaner:
+    """Cleans records one at a time and gives each its id; a repeated id gets ``-2``, then ``-3``."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def __call__(self, record: Record) -> CleanRecord | Reject:
+        """Return the cleaned record, or a reject when too little text is left."""
+        title, abstract = clean(record.title or ""), clean(record.abstract)
+        if len(abstract.split()) < MIN_WORDS:
+            detail = f"{len(abstract.split())} words after cleaning, at least {MIN_WORDS} needed"
+            return Reject(record.file, record.n, record.line, "too short", detail, record.title, record.id)
+        return CleanRecord(self._unique(record.id or content_id(title, abstract)), title, abstract, record)
+
+    def _unique(self, name: str) -> str:
+        unique = name
+        while self._seen[unique]:
+            self._seen[name] += 1
+            unique = f"{name}-{self._seen[name]}"
+        self._seen[unique] += 1
+        return unique
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What ingest has read so far."""
+
+    records: list[CleanRecord] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+
+def ingest(
+    paths: Sequence[str],
+    out: Path,
+    *,
+    taxonomy: Taxonomy,
+    labels: Sequence[str] = (),
+    format: str | None = None,  # noqa: A002
+    force: bool = False,
+) -> dict[str, Any]:
+    """Read dumps into the folder ``out`` and return its manifest.
+
+    Parameters
+    ----------
+    paths
+        Files, folders, globs, or "-" for standard input.
+    labels
+        Label files (see `labels.read_labels`).
+    format
+        Name of a format, instead of looking at the content.
+
+    Raises
+    ------
+    DataError
+        A dump or label file cannot be read, or no record is left.
+    ArtifactError
+        ``out`` exists (without ``force``) or cannot be written; nothing half-written stays.
+    """
+    with new_folder(out, force=force) as folder:
+        table = LabelTable(labels, taxonomy)
+        gathered = _gather(paths, format)
+        if not gathered.records:
+            raise DataError(f"no usable record among {len(gathered.rejects)}", where=", ".join(paths))
+        columns, conflicts = _columns(gathered.records, table, taxonomy)
+        _write_records(folder / "records.parquet", columns)
+        with (folder / "rejects.jsonl").open("w", encoding="utf-8") as stream:
+            for reject in gathered.rejects:
+                stream.write(json.dumps(_reject_row(reject), ensure_ascii=False) + "\n")
+        manifest = _manifest(gathered, columns, taxonomy) | {
+            "unmatched_labels": table.unmatched,
+            "label_conflicts": conflicts,
+        }
+        write_json(folder / "manifest.json", manifest)
+    return manifest
+
+
+def _gather(paths: Sequence[str], format: str | None) -> _Gathered:  # noqa: A002
+    gathered, cleaner = _Gathered(), Cleaner()
+    for name in readers.expand(paths):
+        dump = readers.open_dump(name, format=format)
+        before = len(gathered.records), len(gathered.rejects)
+        for item in progress(dump.items, f"reading {Path(name).name}"):
+            cleaned = cleaner(item) if isinstance(item, Record) else item
+            if isinstance(cleaned, Reject):
+                gathered.rejects.append(cleaned)
+            else:
+                gathered.records.append(cleaned)
+        records, rejects = len(gathered.records) - before[0], len(gathered.rejects) - before[1]
+        gathered.sources.append(
+            {"file": name, "format": dump.format, "read": records + rejects, "records": records, "rejects": rejects}
+        )
+    return gathered
+
+
+def progress(items: Iterator[Item], what: str) -> Iterator[Item]:
+    """Yield the items under a progress bar on stderr (none when it is no terminal)."""
+    from tqdm import tqdm
+
+    yield from tqdm(items, desc=what, unit=" papers", disable=None, delay=2, leave=False)
+
+
+def _columns(records: Sequence[CleanRecord], table: LabelTable, taxonomy: Taxonomy) -> tuple[dict[str, list[Any]], int]:
+    keys = [title_key(record.raw.title) for record in records]
+    groups = group(keys, [record.abstract for record in records])
+    rows, conflicts = [], 0
+    for record, key, number in zip(records, keys, groups, strict=True):
+        found = table.find(id=record.id, key=key)
+        label = resolve([*found, *_own_labels(record.raw, taxonomy)], len(taxonomy.areas))
+        conflicts += label.conflicts
+        rows.append(
+            {
+                "id": record.id,
+                "key": key,
+                "title": record.title or None,
+                "abstract": record.abstract,
+                "title_raw": record.raw.title,
+                "abstract_raw": record.raw.abstract,
+                "venue": taxonomy.venue(record.raw.venue),
+                "venue_raw": record.raw.venue,
+                "year": record.raw.year,
+                "part": next((label.part for label in found if label.part), record.raw.part),
+                "random": next((label.random for label in found if label.random is not None), None),
+                "areas": taxonomy.decode(label.values) if label.source else None,
+                "known": taxonomy.decode(label.known) if label.source else None,
+                "label_source": label.source,
+                "sure": label.sure if label.source else None,
+                "group": int(number),
+                "file": record.raw.file,
+                "line": record.raw.line,
+                "n": record.raw.n,
+            }
+        )
+    return {name: [row[name] for row in rows] for name in rows[0]}, conflicts
+
+
+def _own_labels(record: Record, taxonomy: Taxonomy) -> Iterator[Label]:
+    size = len(taxonomy.areas)
+    where = f"{record.file}: record {record.n}"
+    if record.areas is not None:
+        judged = _encode(record.judged, taxonomy, where) if record.judged else np.ones(size, dtype=np.bool_)
+        yield Label("read", _encode(record.areas, taxonomy, where), judged, np.zeros(size, dtype=np.bool_), record.sure)
+    declared = taxonomy.encode(taxonomy.declared(record.declared))
+    if declared.any():
+        yield Label("declared", declared, declared, np.zeros(size, dtype=np.bool_))
+
+
+def _encode(areas: Sequence[str], taxonomy: Taxonomy, where: str) -> BoolArray:
+    try:
+        return taxonomy.encode(areas)
+    except DataError as error:
+        raise DataError(error.what, where=where, remedy=error.remedy) from error
+
+
+def _reject_row(reject: Reject) -> dict[str, Any]:
+    return {name: getattr(reject, name) for name in ("file", "line", "n", "reason", "detail")}
+
+
+def _manifest(gathered: _Gathered, columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> dict[str, Any]:
+    records, rejects = len(gathered.records), len(gathered.rejects)
+    counted = Counter(source for source in columns["label_source"] if source)
+    return {
+        "read": records + rejects,
+        "records": records,
+        "rejects": rejects,
+        "reject_reasons": dict(Counter(reject.reason for reject in gathered.rejects)),
+        "duplicates": records - len(set(columns["group"])),
+        "labelled": {source: counted[source] for source in RANK if counted[source]},
+        "fingerprint": _fingerprint(columns, taxonomy),
+        "sources": gathered.sources,
+        "taxonomy": {"digest": taxonomy.digest, **taxonomy.source},
+        "version": __version__,
+    }
+
+
+def _fingerprint(columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> str:
+    digest = hashlib.sha256(taxonomy.digest.encode())
+    for row in zip(*(columns[name] for name in _CONTENT), strict=True):
+        digest.update(json.dumps(row, ensure_ascii=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def _schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    texts = ("id", "key", "title", "abstract", "title_raw", "abstract_raw", "venue", "venue_raw")
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in texts),
+            ("year", pa.int32()),
+            ("part", pa.string()),
+            ("random", pa.bool_()),
+            ("areas", pa.list_(pa.string())),
+            ("known", pa.list_(pa.string())),
+            ("label_source", pa.string()),
+            ("sure", pa.bool_()),
+            ("group", pa.int64()),
+            ("file", pa.string()),
+            ("line", pa.int64()),
+            ("n", pa.int64()),
+        ]
+    )
+
+
+def _write_records(path: Path, columns: Mapping[str, list[Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table(dict(columns), schema=_schema()), path, compression="zstd")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """An ingested corpus, one row a duplicate group: the row with the strongest label, then the first.
+
+    Attributes
+    ----------
+    name
+        The folder's name.
+    fingerprint
+        Hash of content and taxonomy, the path left out.
+    table
+        The rows kept, as a `datasets.Dataset` with the columns of ``records.parquet``.
+    """
+
+    name: str
+    fingerprint: str
+    taxonomy: Taxonomy
+    table: Any
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column as a list."""
+        return list(self.table.data.column(name).to_pylist())
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The texts; a missing title is empty."""
+        return Documents(self.column("id"), [title or "" for title in self.column("title")], self.column("abstract"))
+
+    @cached_property
+    def sources(self) -> list[str | None]:
+        """The label source of each row."""
+        return self.column("label_source")
+
+    @cached_property
+    def values(self) -> BoolArray:
+        """(n, k) bool: the area holds, where known."""
+        return self._cells("areas")
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """(n, k) bool: the label says something of the cell."""
+        return self._cells("known")
+
+    @cached_property
+    def scorable(self) -> BoolArray:
+        """(n,) bool: labelled by reading or review, with at least one known cell."""
+        read = np.array([source in SCORED for source in self.sources], dtype=np.bool_)
+        return np.asarray(read & self.known.any(axis=1), dtype=np.bool_)
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """(n,) duplicate group numbers."""
+        return np.array(self.column("group"), dtype=np.intp)
+
+    def targets(self, weights: Mapping[str, float], declared_negatives: float = 0.0) -> Targets:
+        """Return values, known cells and weights for training.
+
+        Parameters
+        ----------
+        weights
+            Weight ≥ 0 of each label source.
+        declared_negatives
+            Weight ≥ 0 of the areas that a paper with some declared area does not declare; 0 leaves them unknown.
+        """
+        row_weight = np.array([weights.get(source or "", 0.0) for source in self.sources])
+        weight = np.where(self.known, row_weight[:, None], 0.0)
+        declared = np.array([source == "declared" for source in self.sources], dtype=np.bool_)
+        assumed = declared[:, None] & ~self.known & (declared_negatives > 0)
+        return Targets(self.values, self.known | assumed, np.where(assumed, declared_negatives, weight))
+
+    def _cells(self, column: str) -> BoolArray:
+        rows = [self.taxonomy.encode(areas or ()) for areas in self.column(column)]
+        return np.array(rows, dtype=np.bool_).reshape(len(self), len(self.taxonomy.areas))
+
+
+def load_corpus(folder: Path, taxonomy: Taxonomy | None = None) -> Corpus:
+    """Load an ingested corpus.
+
+    Parameters
+    ----------
+    folder
+        What `ingest` wrote.
+    taxonomy
+        Used for its names, keywords and descriptions; its areas must be the corpus's. None is the one in the manifest.
+
+    Raises
+    ------
+    ArtifactError
+        The folder is missing, no corpus, or damaged.
+    DataError
+        The taxonomy has other areas.
+    """
+    manifest = _read_manifest(folder)
+    own = parse_taxonomy({k: v for k, v in manifest["taxonomy"].items() if k != "digest"}, where=str(folder))
+    if taxonomy is not None and taxonomy.ids != own.ids:
+        raise DataError(
+            f"the corpus was ingested with the areas {', '.join(own.ids)}, the taxonomy has {', '.join(taxonomy.ids)}",
+            where=folder,
+            remedy="ingest again with --taxonomy",
+        )
+    chosen = taxonomy or own
+    fingerprint = (
+        manifest["fingerprint"] if chosen.digest == own.digest else f"{manifest['fingerprint']}-{chosen.digest}"
+    )
+    return Corpus(folder.resolve().name, fingerprint, chosen, _representatives(folder))
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    if not (folder / "manifest.json").is_file():
+        raise ArtifactError(
+            "no ingested corpus here", where=folder, remedy="make one with `abstag ingest PATH... -o DIR`"
+        )
+    manifest = read_json(folder / "manifest.json")
+    if not isinstance(manifest, dict) or not {"fingerprint", "taxonomy"} <= set(manifest):
+        raise ArtifactError("the manifest lacks keys", where=folder / "manifest.json", remedy="ingest again")
+    return manifest
+
+
+def _representatives(folder: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from datasets import Dataset
+
+    try:
+        table = pq.read_table(folder / "records.parquet", schema=_schema())
+    except (OSError, pa.ArrowException) as error:
+        raise ArtifactError(f"cannot be read: {error}", where=folder / "records.parquet") from error
+    best: dict[int, tuple[int, int]] = {}
+    columns = zip(table.column("group").to_pylist(), table.column("label_source").to_pylist(), strict=True)
+    for row, (number, source) in enumerate(columns):
+        rank = (RANK.get(source, len(RANK)), row)
+        best[number] = min(best.get(number, rank), rank)
+    return Dataset(table.take(sorted(row for _, row in best.values())))
+
+
+def manifest_summary(manifest: Mapping[str, Any]) -> str:
+    """Return the manifest in a few lines for people."""
+    labelled = ", ".join(f"{count} {source}" for source, count in manifest["labelled"].items()) or "none"
+    reasons = ", ".join(f"{count} {reason}" for reason, count in manifest["reject_reasons"].items())
+    differing, unmatched = manifest["label_conflicts"], manifest["unmatched_labels"]
+    lines = [
+        f"read {manifest['read']} = {manifest['records']} records + {manifest['rejects']} rejects",
+        f"rejected: {reasons or 'none'}",
+        f"duplicates: {manifest['duplicates']}",
+        f"labelled: {labelled}",
+        f"label rows without a record: {unmatched}; cells on which labels differ: {differing}",
+        f"fingerprint: {manifest['fingerprint']}",
+    ]
+    return "\n".join(lines)

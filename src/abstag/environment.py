@@ -1,0 +1,68 @@
+"""What a run ran on: versions, revision, memory."""
+
+import importlib.metadata
+import platform
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from abstag import __version__
+from abstag.resources import resource
+
+NUMERIC = ("numpy", "scipy", "scikit-learn")
+_INTERVAL = 0.02
+
+
+def numeric_versions() -> dict[str, str]:
+    """Return the versions that can change numbers."""
+    return {"abstag": __version__} | {name: importlib.metadata.version(name) for name in NUMERIC}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions and machine that a result is kept with, the git revision of a checkout among them."""
+    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
+    return numeric_versions() | machine | {"git": _git_revision()}
+
+
+def _git_revision() -> str:
+    command = ["git", "-C", str(resource("conf")), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return "none"
+    return found.stdout.strip() or "none"
+
+
+class Peak:
+    """Highest resident memory seen, in MiB."""
+
+    mebibytes: float = 0.0
+
+    def see(self) -> None:
+        """Look at the memory of this process now."""
+        import psutil
+
+        self.mebibytes = max(self.mebibytes, psutil.Process().memory_info().rss / 2**20)
+
+
+@contextmanager
+def peak_memory() -> Iterator[Peak]:
+    """Sample the resident memory of this process every 20 ms while the block runs.
+
+    ``ru_maxrss`` would not do: it never falls, so that the second run of a sweep would inherit the first one's peak.
+    """
+    peak, ended = Peak(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_INTERVAL):
+            peak.see()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
+        peak.see()

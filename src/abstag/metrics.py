@@ -1,0 +1,211 @@
+"""A table of metric functions. Cells that are not known are left out; undefined is NaN (docs/metrics.md)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstag.records import BoolArray, FloatArray, IntArray
+
+BINS = 10
+RIGHT = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """n papers × k areas with truth, probabilities and tags.
+
+    Attributes
+    ----------
+    gold, known, tags
+        (n, k) bool.
+    scores
+        (n, k) float64 probabilities.
+    confidence
+        (n,) float64: how sure the decision is of a paper's tags.
+    """
+
+    gold: BoolArray
+    known: BoolArray
+    scores: FloatArray
+    tags: BoolArray
+    confidence: FloatArray
+
+    def __getitem__(self, rows: IntArray | BoolArray) -> "Scored":
+        return Scored(self.gold[rows], self.known[rows], self.scores[rows], self.tags[rows], self.confidence[rows])
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+
+def evaluate(scored: Scored, areas: Sequence[str]) -> dict[str, Any]:
+    """Return all metrics.
+
+    Returns
+    -------
+    dict
+        ``n`` papers, every name of `METRICS`, ``macro_f1_areas`` (how many areas the macro-F1 averages), and
+        ``areas``: for each area ``n`` known cells, ``positives``, ``predicted`` and every name of `AREA_METRICS`.
+    """
+    per_area = {area: _evaluate_area(scored, number) for number, area in enumerate(areas)}
+    return {
+        "n": len(scored),
+        **{name: metric(scored) if len(scored) else float("nan") for name, metric in METRICS.items()},
+        "macro_f1_areas": sum(not np.isnan(row["f1"]) for row in per_area.values()),
+        "areas": per_area,
+    }
+
+
+def counts(scored: Scored) -> NDArray[np.int64]:
+    """Return (n, k, 3) int: true positives, false positives and false negatives of each paper and area."""
+    cells = (scored.gold & scored.tags, ~scored.gold & scored.tags, scored.gold & ~scored.tags)
+    return np.stack([cell & scored.known for cell in cells], axis=-1).astype(np.int64)
+
+
+def f1(counted: NDArray[Any]) -> FloatArray:
+    """Return F1 = 2TP / (2TP + FP + FN) over the last axis (TP, FP, FN); NaN where the denominator is 0."""
+    hits = 2.0 * counted[..., 0]
+    total = hits + counted[..., 1] + counted[..., 2]
+    return _divide(hits, total)
+
+
+def macro_f1(counted: NDArray[Any]) -> FloatArray:
+    """Return the mean over areas of F1, from summed counts (..., k, 3); NaN areas are left out."""
+    return mean_defined(f1(counted))
+
+
+def micro_f1(counted: NDArray[Any]) -> FloatArray:
+    """Return F1 of the counts added over areas, from summed counts (..., k, 3)."""
+    return f1(counted.sum(axis=-2))
+
+
+def mean_defined(values: FloatArray) -> FloatArray:
+    """Return the mean over the last axis of what is not NaN; NaN where nothing is left."""
+    defined = ~np.isnan(values)
+    total, number = np.where(defined, values, 0.0).sum(axis=-1), defined.sum(axis=-1)
+    return _divide(total, number)
+
+
+def _divide(part: NDArray[Any], whole: NDArray[Any]) -> FloatArray:
+    result: FloatArray = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+    return result
+
+
+def average_precision(gold: BoolArray, scores: FloatArray) -> float:
+    """Return Σ (R_i − R_{i−1}) P_i over distinct scores, as scikit-learn; NaN without a positive."""
+    if not gold.any():
+        return float("nan")
+    hits, taken = _cumulated(gold, scores)
+    return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * hits / taken))
+
+
+def roc_auc(gold: BoolArray, scores: FloatArray) -> float:
+    """Return P(positive above negative) + ½ P(tie) (Mann & Whitney 1947); NaN when a side is missing."""
+    if gold.all() or not gold.any():
+        return float("nan")
+    hits, taken = _cumulated(gold, scores)
+    false = taken - hits
+    return float(np.trapezoid(np.append(0, hits), np.append(0, false)) / (hits[-1] * false[-1]))
+
+
+def _cumulated(gold: BoolArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    return np.cumsum(gold[order])[ends], ends + 1
+
+
+def _precision(gold: BoolArray, scores: FloatArray, tags: BoolArray) -> float:  # noqa: ARG001
+    return _ratio((gold & tags).sum(), tags.sum())
+
+
+def _recall(gold: BoolArray, scores: FloatArray, tags: BoolArray) -> float:  # noqa: ARG001
+    return _ratio((gold & tags).sum(), gold.sum())
+
+
+def _f1(gold: BoolArray, scores: FloatArray, tags: BoolArray) -> float:  # noqa: ARG001
+    return _ratio(2 * (gold & tags).sum(), gold.sum() + tags.sum())
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole else float("nan")
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+AREA_METRICS: Mapping[str, Callable[[BoolArray, FloatArray, BoolArray], float]] = {
+    "precision": _precision,
+    "recall": _recall,
+    "f1": _f1,
+    "average_precision": lambda gold, scores, tags: average_precision(gold, scores),  # noqa: ARG005
+    "roc_auc": lambda gold, scores, tags: roc_auc(gold, scores),  # noqa: ARG005
+    "brier": lambda gold, scores, tags: _mean((scores - gold) ** 2),  # noqa: ARG005
+}
+
+
+def _evaluate_area(scored: Scored, area: int) -> dict[str, Any]:
+    known = scored.known[:, area]
+    gold, scores, tags = scored.gold[known, area], scored.scores[known, area], scored.tags[known, area]
+    return {
+        "n": int(known.sum()),
+        "positives": int(gold.sum()),
+        "predicted": int(tags.sum()),
+        **{name: metric(gold, scores, tags) for name, metric in AREA_METRICS.items()},
+    }
+
+
+def _over_areas(metric: Callable[[BoolArray, FloatArray], float]) -> Callable[[Scored], float]:
+    def macro(scored: Scored) -> float:
+        columns = zip(scored.gold.T, scored.scores.T, scored.known.T, strict=True)
+        return float(mean_defined(np.array([metric(gold[known], scores[known]) for gold, scores, known in columns])))
+
+    return macro
+
+
+def _sample_f1(scored: Scored) -> float:
+    counted = counts(scored)
+    per_paper = f1(counted.sum(axis=1))
+    per_paper[(counted.sum(axis=(1, 2)) == 0) & scored.known.any(axis=1)] = 1.0
+    return float(mean_defined(per_paper))
+
+
+def exact(scored: Scored) -> BoolArray:
+    """Return (n,) bool: all known cells are right."""
+    return np.asarray(((scored.gold == scored.tags) | ~scored.known).all(axis=1), dtype=np.bool_)
+
+
+def ece(scored: Scored) -> float:
+    """Return the expected calibration error of all known cells, in 10 bins of equal width (Naeini et al. 2015)."""
+    gold, scores = scored.gold[scored.known], scored.scores[scored.known]
+    if not gold.size:
+        return float("nan")
+    bins = np.minimum((scores * BINS).astype(np.intp), BINS - 1)
+    gaps = np.bincount(bins, weights=gold, minlength=BINS) - np.bincount(bins, weights=scores, minlength=BINS)
+    return float(np.abs(gaps).sum() / len(gold))
+
+
+def automation_95(scored: Scored) -> float:
+    """Return the largest share of papers, surest first, of which 95 % are exactly right; 0 when there is none."""
+    order = np.argsort(-scored.confidence, kind="stable")
+    ranked = scored.confidence[order]
+    number = np.arange(1, len(order) + 1)
+    enough = np.cumsum(exact(scored)[order]) / number >= RIGHT
+    enough[:-1] &= ranked[:-1] != ranked[1:]
+    return float((number * enough).max() / len(order))
+
+
+METRICS: Mapping[str, Callable[[Scored], float]] = {
+    "macro_f1": lambda scored: float(macro_f1(counts(scored).sum(axis=0))),
+    "micro_f1": lambda scored: float(micro_f1(counts(scored).sum(axis=0))),
+    "sample_f1": _sample_f1,
+    "macro_average_precision": _over_areas(average_precision),
+    "macro_roc_auc": _over_areas(roc_auc),
+    "subset_accuracy": lambda scored: _mean(exact(scored)[scored.known.any(axis=1)]),
+    "hamming_loss": lambda scored: _mean((scored.gold != scored.tags)[scored.known]),
+    "brier": lambda scored: _mean(((scored.scores - scored.gold) ** 2)[scored.known]),
+    "ece": ece,
+    "automation_95": automation_95,
+}

@@ -1,0 +1,364 @@
+"""One experiment: built parts in, a stored result out. Knows nothing of Hydra."""
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from abstag import metrics, splits, statistics
+from abstag.bundle import Bundle, save_bundle
+from abstag.classifiers.base import Classifier
+from abstag.corpus import Corpus
+from abstag.decision import Decision, Policy, fit_decision
+from abstag.environment import numeric_versions, peak_memory, versions
+from abstag.errors import AbstagError, ConfigError, DataError
+from abstag.files import canonical_hash
+from abstag.records import BoolArray, FloatArray, IntArray, Targets
+from abstag.results import RunResult, ScoreTable
+from abstag.store import Store
+
+_LOG = logging.getLogger(__name__)
+_INTERVAL_DRAWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Which labels a classifier learns from.
+
+    Attributes
+    ----------
+    weights
+        Weight ≥ 0 of each label source; 0 leaves it out.
+    declared_negatives
+        Weight ≥ 0 of areas that a paper with declared areas does not declare; 0 leaves them unknown.
+    without_parts
+        Parts of the corpus that the experiment must not see at all.
+    """
+
+    weights: Mapping[str, float]
+    declared_negatives: float = 0.0
+    without_parts: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything one run needs, built and validated.
+
+    Attributes
+    ----------
+    config
+        What the run's identity is made of, without paths.
+    label
+        The classifier's name in tables.
+    metric_part
+        The part whose metrics stand for the run.
+    keep_bundle
+        Fit a tagger on all training rows and keep it.
+    """
+
+    name: str
+    label: str
+    corpus: Corpus
+    splitter: splits.Splitter
+    classifier: Classifier
+    policy: Policy
+    training: Training
+    config: Mapping[str, Any]
+    seed: int = 0
+    metric_part: str = "all"
+    keep_bundle: bool = True
+
+    @cached_property
+    def id(self) -> str:
+        """The run's id: the classifier's name and 12 hex digits of the identity."""
+        identity = {
+            "config": self.config,
+            "data": self.corpus.fingerprint,
+            "input": self.classifier.fingerprint(),
+            "versions": numeric_versions(),
+        }
+        return f"{self.label}-{canonical_hash(identity)[:12]}"
+
+    @cached_property
+    def targets(self) -> Targets:
+        """Values, known cells and weights of all rows of the corpus."""
+        return self.corpus.targets(self.training.weights, self.training.declared_negatives)
+
+    @cached_property
+    def rows(self) -> splits.Rows:
+        """What splitters see of all rows of the corpus."""
+        corpus = self.corpus
+        return splits.Rows(
+            positive=corpus.values & corpus.known & corpus.scorable[:, None],
+            scorable=corpus.scorable & self.visible,
+            groups=corpus.groups,
+            parts=corpus.column("part"),
+            years=corpus.column("year"),
+            venues=corpus.column("venue"),
+        )
+
+    @cached_property
+    def visible(self) -> BoolArray:
+        """(n,) bool: rows that the experiment may see."""
+        parts = self.corpus.column("part")
+        return np.array([part not in self.training.without_parts for part in parts], dtype=np.bool_)
+
+    @cached_property
+    def trainable(self) -> BoolArray:
+        """(n,) bool: visible rows with a known cell of some weight."""
+        usable = (self.targets.known & (self.targets.weight > 0)).any(axis=1)
+        return np.asarray(self.visible & usable, dtype=np.bool_)
+
+
+class Fitted(NamedTuple):
+    """A classifier fitted on training rows, with the decision fitted on rows that it had not seen."""
+
+    classifier: Classifier
+    decision: Decision
+    rows: IntArray
+    seconds: float
+
+
+class Outcome(NamedTuple):
+    """What the splits of an experiment gave: scores of all test rows, seconds to score them, one fit a split."""
+
+    scores: ScoreTable
+    seconds: float
+    fitted: list[Fitted]
+
+
+def run(experiment: Experiment, store: Store) -> RunResult:
+    """Run an experiment, or read back its result when the store has it.
+
+    A failure is kept in the store with its traceback, and returned as a result of status "failed".
+
+    Raises
+    ------
+    ArtifactError
+        The store cannot be written.
+    """
+    found = store.done(experiment.id)
+    if found is not None:
+        _LOG.info("%s: done before, skipped", experiment.id)
+        return found
+    started = RunResult(
+        id=experiment.id,
+        status="running",
+        experiment=experiment.name,
+        classifier=experiment.label,
+        seed=experiment.seed,
+        corpus={"name": experiment.corpus.name, "fingerprint": experiment.corpus.fingerprint},
+        areas=list(experiment.corpus.taxonomy.ids),
+        taxonomy={name: getattr(experiment.corpus.taxonomy, name) for name in ("name", "version", "digest")},
+        metric_part=experiment.metric_part,
+        config=dict(experiment.config),
+        versions=versions(),
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )
+    _LOG.info("%s: running", experiment.id)
+    try:
+        return _run(experiment, store, started)
+    except Exception as error:
+        message = str(error) if isinstance(error, AbstagError) else repr(error)
+        failed = replace(started, status="failed", error=message)
+        store.save(failed, log=traceback.format_exc())
+        return failed
+
+
+def _run(experiment: Experiment, store: Store, started: RunResult) -> RunResult:
+    with peak_memory() as peak:
+        outcome = score_splits(experiment)
+        final = _final(experiment, outcome)
+    scores = outcome.scores
+    parts = {name: _part_metrics(scores, rows) for name, rows in scores.named_parts().items()}
+    if experiment.metric_part not in parts:
+        raise ConfigError(
+            f"no test paper is in part {experiment.metric_part!r}",
+            where="metric_part",
+            remedy=f"parts: {', '.join(parts)}",
+        )
+    result = replace(
+        started,
+        status="done",
+        parts=parts,
+        decision=_decision_summary(outcome.fitted, experiment.corpus.taxonomy.ids),
+        rows={"train": [len(fitted.rows) for fitted in outcome.fitted], "test": len(scores)},
+        fit_seconds=sum(fitted.seconds for fitted in outcome.fitted),
+        texts_per_second=len(scores) / outcome.seconds,
+        peak_mb=peak.mebibytes,
+        looks=store.look(_test_fingerprint(scores), experiment.id),
+    )
+    store.save(result, scores=scores, bundle=final and _bundle_writer(experiment, final, result))
+    return result
+
+
+def score_splits(experiment: Experiment) -> Outcome:
+    """Fit and score every split of an experiment.
+
+    Raises
+    ------
+    DataError
+        No read labels, or an area without a positive or negative to learn from.
+    ConfigError
+        The split leaves a side empty.
+    """
+    corpus = experiment.corpus
+    if not experiment.rows.scorable.any():
+        raise DataError(
+            "no paper has a read or review label, so nothing can be scored and no threshold fitted",
+            where=corpus.name,
+            remedy="ingest with --labels FILE",
+        )
+    tables, fits, seconds = [], [], 0.0
+    for number, split in enumerate(experiment.splitter.split(experiment.rows, seed=experiment.seed)):
+        fitted = fit_tagger(experiment, split.train[experiment.trainable[split.train]])
+        documents = corpus.documents[split.test]
+        begun = time.perf_counter()
+        probabilities = fitted.decision.probabilities(fitted.classifier.decision_function(documents))
+        seconds += time.perf_counter() - begun
+        tables.append(_score_table(corpus, split.test, probabilities, fitted.decision, number))
+        fits.append(fitted)
+    return Outcome(ScoreTable.join(tables), seconds, fits)
+
+
+def fit_tagger(experiment: Experiment, train: IntArray) -> Fitted:
+    """Fit classifier and decision on training rows of the corpus by the experiment's policy.
+
+    Raises
+    ------
+    DataError
+        An area has no positive or no negative among the rows, or among those held out.
+    """
+    corpus, policy, seed = experiment.corpus, experiment.policy, experiment.seed
+    rows = experiment.rows.take(train)
+    inner: splits.Splitter = splits.KFold(policy.folds) if policy.method == "folds" else splits.HoldOut(policy.holdout)
+    begun = time.perf_counter()
+    held, scores, classifier = [], [], None
+    for fold in inner.split(rows, seed=seed):
+        classifier = _fit(experiment, train[fold.train])
+        held.append(train[fold.test])
+        scores.append(classifier.decision_function(corpus.documents[train[fold.test]]))
+    unseen = np.concatenate(held)
+    decision = fit_decision(np.concatenate(scores), corpus.values[unseen], corpus.known[unseen], policy)
+    if policy.method == "folds" or classifier is None:
+        classifier = _fit(experiment, train)
+    return Fitted(classifier, decision, train, time.perf_counter() - begun)
+
+
+def _fit(experiment: Experiment, rows: IntArray) -> Classifier:
+    classifier = clone(experiment.classifier)
+    if "seed" in classifier.get_params():
+        classifier.set_params(seed=experiment.seed)
+    fitted: Classifier = classifier.fit(
+        experiment.corpus.documents[rows], experiment.targets[rows], taxonomy=experiment.corpus.taxonomy
+    )
+    return fitted
+
+
+def _final(experiment: Experiment, outcome: Outcome) -> Fitted | None:
+    """Return the tagger to keep: that of the only split, or one fitted on all rows; None where none can be kept."""
+    if not experiment.keep_bundle or getattr(outcome.fitted[0].classifier, "scorer_", None) is None:
+        return None
+    if len(outcome.fitted) == 1:
+        return outcome.fitted[0]
+    return fit_tagger(experiment, np.flatnonzero(experiment.trainable))
+
+
+def _bundle_writer(experiment: Experiment, final: Fitted, result: RunResult) -> Callable[[Path], None]:
+    corpus = experiment.corpus
+    names = [*corpus.column("key"), *corpus.column("id")]
+    rows = set(final.rows.tolist())
+    keys = frozenset(name for number, name in enumerate(names) if name and number % len(corpus) in rows)
+    bundle = Bundle(result.id, final.classifier.scorer_, final.decision, corpus.taxonomy, keys)
+    return lambda folder: save_bundle(folder, bundle, _card(result, len(final.rows)))
+
+
+def _card(result: RunResult, trained: int) -> str:
+    low, high = result.metrics["interval"]
+    lines = [
+        f"# {result.id}",
+        "",
+        f"A {result.classifier} tagger for {', '.join(result.areas)}, trained on {trained} papers of the corpus "
+        f"{result.corpus['name']} ({result.corpus['fingerprint']}).",
+        f"Macro-F1 {result.metrics['macro_f1']:.3f} [{low:.3f}, {high:.3f}] on {result.metrics['n']} papers that the "
+        f"scored models had not seen (part {result.metric_part}, experiment {result.experiment}, seed {result.seed}).",
+        "Keys of the training papers are in keys.txt; `abstag eval` leaves those papers out.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _score_table(
+    corpus: Corpus, rows: IntArray, probabilities: FloatArray, decision: Decision, number: int
+) -> ScoreTable:
+    def cells(name: str) -> list[Any]:
+        column = corpus.column(name)
+        return [column[row] for row in rows]
+
+    return ScoreTable(
+        areas=corpus.taxonomy.ids,
+        ids=cells("id"),
+        groups=corpus.groups[rows],
+        venues=cells("venue"),
+        parts=cells("part"),
+        random=np.array([bool(cell) for cell in cells("random")], dtype=np.bool_),
+        sure=np.array(cells("sure"), dtype=np.bool_),
+        fold=np.full(len(rows), number, dtype=np.intp),
+        gold=corpus.values[rows],
+        known=corpus.known[rows],
+        scores=probabilities,
+        tags=decision.tags(probabilities),
+        confidence=decision.confidence(probabilities).min(axis=1),
+    )
+
+
+def evaluate_table(scores: ScoreTable, rows: BoolArray) -> dict[str, Any]:
+    """Return the metrics of some rows of a score table, with the interval of macro-F1 as ``interval``."""
+    scored = metrics.Scored(scores.gold, scores.known, scores.scores, scores.tags, scores.confidence)[rows]
+    values = metrics.evaluate(scored, scores.areas)
+    if len(scored):
+        draws = statistics.bootstrap(
+            [metrics.counts(scored)], scores.groups[rows], metrics.macro_f1, draws=_INTERVAL_DRAWS, seed=0
+        )
+        values["interval"] = list(statistics.interval(draws[0]))
+    return values
+
+
+def _part_metrics(scores: ScoreTable, rows: BoolArray) -> dict[str, Any]:
+    """Return a part's metrics, and beside them macro- and micro-F1 at threshold 0.5 and on sure labels alone."""
+    halves = replace(scores, tags=scores.scores >= 0.5)
+    return evaluate_table(scores, rows) | {
+        "at_half": _brief(halves, rows),
+        "sure": _brief(scores, rows & scores.sure),
+    }
+
+
+def _brief(scores: ScoreTable, rows: BoolArray) -> dict[str, Any]:
+    scored = metrics.Scored(scores.gold, scores.known, scores.scores, scores.tags, scores.confidence)[rows]
+    total = metrics.counts(scored).sum(axis=0)
+    return {
+        "n": len(scored),
+        "macro_f1": float(metrics.macro_f1(total)),
+        "micro_f1": float(metrics.micro_f1(total)),
+    }
+
+
+def _decision_summary(fits: Sequence[Fitted], areas: Sequence[str]) -> dict[str, Any]:
+    """Return the thresholds of each area and the review line, one value a split."""
+    thresholds = np.array([fitted.decision.thresholds for fitted in fits])
+    return {
+        "thresholds": dict(zip(areas, thresholds.T.tolist(), strict=True)),
+        "review": [fitted.decision.review for fitted in fits],
+    }
+
+
+def _test_fingerprint(scores: ScoreTable) -> str:
+    cells = np.where(scores.known, scores.gold.astype(int), -1).tolist()
+    return canonical_hash(sorted(zip(scores.ids, cells, strict=True)))[:16]
