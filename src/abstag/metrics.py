@@ -43,13 +43,19 @@ class Scored:
 def evaluate(scored: Scored, areas: Sequence[str]) -> dict[str, Any]:
     """Return all metrics.
 
+    Parameters
+    ----------
+    areas
+        Names of the k areas.
+
     Returns
     -------
     dict
         ``n`` papers, every name of `METRICS`, ``macro_f1_areas`` (how many areas the macro-F1 averages), and
         ``areas``: for each area ``n`` known cells, ``positives``, ``predicted`` and every name of `AREA_METRICS`.
     """
-    per_area = {area: _evaluate_area(scored, number) for number, area in enumerate(areas)}
+    numbers = range(scored.gold.shape[1])
+    per_area = {area: _evaluate_area(scored, number) for area, number in zip(areas, numbers, strict=True)}
     return {
         "n": len(scored),
         **{name: metric(scored) if len(scored) else float("nan") for name, metric in METRICS.items()},
@@ -165,7 +171,11 @@ def _over_areas(metric: Callable[[BoolArray, FloatArray], float]) -> Callable[[S
     return macro
 
 
-def _sample_f1(scored: Scored) -> float:
+def sample_f1(scored: Scored) -> float:
+    """Return the mean F1 of papers with a known cell; rightly left untagged counts as 1.
+
+    That is scikit-learn's ``f1_score(average="samples", zero_division=1)``.
+    """
     counted = counts(scored)
     per_paper = f1(counted.sum(axis=1))
     per_paper[(counted.sum(axis=(1, 2)) == 0) & scored.known.any(axis=1)] = 1.0
@@ -188,19 +198,23 @@ def ece(scored: Scored) -> float:
 
 
 def automation_95(scored: Scored) -> float:
-    """Return the largest share of papers, surest first, of which 95 % are exactly right; 0 when there is none."""
-    order = np.argsort(-scored.confidence, kind="stable")
-    ranked = scored.confidence[order]
+    """Return the largest share of papers, surest first, of which 95 % are exactly right; 0 when there is none.
+
+    Papers of equal confidence are taken together; papers without a known cell are left out.
+    """
+    judged = scored[scored.known.any(axis=1)]
+    order = np.argsort(-judged.confidence, kind="stable")
+    ranked = judged.confidence[order]
     number = np.arange(1, len(order) + 1)
-    enough = np.cumsum(exact(scored)[order]) / number >= RIGHT
+    enough = np.cumsum(exact(judged)[order]) / number >= RIGHT
     enough[:-1] &= ranked[:-1] != ranked[1:]
-    return float((number * enough).max() / len(order))
+    return _ratio((number * enough).max(initial=0), len(order))
 
 
 METRICS: Mapping[str, Callable[[Scored], float]] = {
     "macro_f1": lambda scored: float(macro_f1(counts(scored).sum(axis=0))),
     "micro_f1": lambda scored: float(micro_f1(counts(scored).sum(axis=0))),
-    "sample_f1": _sample_f1,
+    "sample_f1": sample_f1,
     "macro_average_precision": _over_areas(average_precision),
     "macro_roc_auc": _over_areas(roc_auc),
     "subset_accuracy": lambda scored: _mean(exact(scored)[scored.known.any(axis=1)]),

@@ -11,7 +11,9 @@ from typing import Protocol
 import numpy as np
 
 from abstag.errors import ConfigError
-from abstag.records import BoolArray, IntArray, Split
+from abstag.records import BoolArray, FloatArray, IntArray, Split
+
+_TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,11 @@ def stratify(rows: Rows, shares: Sequence[float], *, seed: int) -> IntArray:
     """
     names, member = np.unique(rows.groups[rows.scorable], return_inverse=True)
     if len(names) < len(shares):
-        raise ConfigError(f"{len(names)} labelled papers cannot be dealt to {len(shares)} subsets", where="split")
+        raise ConfigError(
+            f"{len(names)} labelled papers (duplicates are one) cannot be dealt to {len(shares)} subsets",
+            where="split",
+            remedy="fewer folds, or more labels",
+        )
     positive = np.zeros((len(names), rows.positive.shape[1] + 1), dtype=np.bool_)
     np.logical_or.at(positive[:, :-1], member, rows.positive[rows.scorable])
     positive[:, -1] = ~positive[:, :-1].any(axis=1)
@@ -160,7 +166,7 @@ def stratify(rows: Rows, shares: Sequence[float], *, seed: int) -> IntArray:
     return dealt
 
 
-def _deal(positive: BoolArray, shares: np.ndarray, rng: np.random.Generator) -> IntArray:
+def _deal(positive: BoolArray, shares: FloatArray, rng: np.random.Generator) -> IntArray:
     room = shares * len(positive)
     wanted = shares[:, None] * positive.sum(axis=0)
     subset = np.full(len(positive), -1, dtype=np.intp)
@@ -169,8 +175,8 @@ def _deal(positive: BoolArray, shares: np.ndarray, rng: np.random.Generator) -> 
         left = positive[open_rows].sum(axis=0)
         rarest = int(np.argmin(np.where(left > 0, left, np.iinfo(np.intp).max)))
         for row in open_rows[positive[open_rows, rarest]]:
-            most = np.flatnonzero(np.isclose(wanted[:, rarest], wanted[:, rarest].max()))
-            most = most[np.isclose(room[most], room[most].max())]
+            most = np.flatnonzero(wanted[:, rarest] > wanted[:, rarest].max() - _TIE)
+            most = most[room[most] > room[most].max() - _TIE]
             chosen = int(rng.choice(most))
             subset[row] = chosen
             room[chosen] -= 1

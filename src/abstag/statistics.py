@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from abstag.records import FloatArray, IntArray
 
 Statistic = Callable[[NDArray[Any]], FloatArray]
-_CELLS = 4_000_000
+DRAWS = 10_000
+_CELLS = 2_000_000  # of a chunk's weights: bounds memory to about 80 MB
+_TIE = 1e-12
 
 
 class Interval(NamedTuple):
@@ -28,9 +30,11 @@ def by_group(counted: NDArray[Any], groups: IntArray) -> NDArray[np.float64]:
 
 
 def bootstrap(
-    systems: Sequence[NDArray[Any]], groups: IntArray, statistic: Statistic, *, draws: int, seed: int
+    systems: Sequence[NDArray[Any]], groups: IntArray, statistic: Statistic, *, draws: int = DRAWS, seed: int
 ) -> list[FloatArray]:
     """Draw duplicate groups with replacement, the same for every system (Efron 1979; paired).
+
+    The draws depend on the seed and the number of groups alone, so they pair across calls on the same papers too.
 
     Parameters
     ----------
@@ -44,22 +48,29 @@ def bootstrap(
     Returns
     -------
     list
-        The statistic of every draw, an array (draws, ...) a system.
+        The statistic of every draw, an array (draws, ...) a system; subtract two of them for a difference.
     """
     summed = [by_group(counted, groups) for counted in systems]
     size = len(summed[0])
     rng = np.random.default_rng(seed)
     found: list[list[FloatArray]] = [[] for _ in systems]
     for chunk in _chunks(draws, size):
-        weights = rng.multinomial(size, np.full(size, 1 / size), size=chunk).astype(np.float64)
+        weights = _weights(rng, chunk, size)
         for system, counted in enumerate(summed):
             totals = (weights @ counted.reshape(size, -1)).reshape(chunk, *counted.shape[1:])
             found[system].append(statistic(totals))
     return [np.concatenate(values) for values in found]
 
 
+def _weights(rng: np.random.Generator, draws: int, size: int) -> FloatArray:
+    """Return (draws, size) float64: how often each group is drawn. Several times faster than ``rng.multinomial``."""
+    drawn = rng.integers(max(size, 1), size=(draws, size))
+    drawn += size * np.arange(draws)[:, None]
+    return np.bincount(drawn.ravel(), minlength=draws * size).reshape(draws, size).astype(np.float64)
+
+
 def interval(values: FloatArray, *, level: float = 0.95) -> Interval:
-    """Return the percentile interval of draws (d,); draws that are NaN are left out."""
+    """Return the percentile interval of draws (d,) (Efron 1979); draws that are NaN are left out."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return Interval(float("nan"), float("nan"))
@@ -68,9 +79,18 @@ def interval(values: FloatArray, *, level: float = 0.95) -> Interval:
 
 
 def randomization_test(
-    first: NDArray[Any], second: NDArray[Any], groups: IntArray, statistic: Statistic, *, draws: int, seed: int
+    first: NDArray[Any],
+    second: NDArray[Any],
+    groups: IntArray,
+    statistic: Statistic,
+    *,
+    draws: int = DRAWS,
+    seed: int,
 ) -> float:
     """Return the two-sided p of "both systems are alike": outputs swapped group by group (Noreen 1989; Yeh 2000).
+
+    p = (extreme draws + 1) / (draws + 1), never 0; NaN when the statistic of a system is undefined. A draw whose
+    difference is undefined counts as extreme.
 
     Parameters
     ----------
@@ -88,11 +108,11 @@ def randomization_test(
     moving = gap[gap.any(axis=1)]
     rng = np.random.default_rng(seed)
     extreme = 0
-    for chunk in _chunks(draws, max(len(moving), 1)):
+    for chunk in _chunks(draws, len(moving)):
         swapped = rng.integers(0, 2, size=(chunk, len(moving))).astype(np.float64)
         moved = (swapped @ moving).reshape(chunk, *a.shape[1:])
         difference = statistic(total_a + moved) - statistic(total_b - moved)
-        extreme += int((np.abs(difference) >= observed - 1e-12).sum())
+        extreme += int((~(np.abs(difference) < observed - _TIE)).sum())
     return (extreme + 1) / (draws + 1)
 
 
@@ -108,5 +128,5 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def _chunks(draws: int, size: int) -> list[int]:
-    step = max(1, _CELLS // size)
+    step = max(1, _CELLS // max(size, 1))
     return [min(step, draws - start) for start in range(0, draws, step)]
