@@ -42,7 +42,7 @@ def group(keys: Sequence[str | None], abstracts: Sequence[str], *, threshold: fl
     rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(keys), len(keys)))
     labels = connected_components(links, directed=False)[1]
-    return _by_first_member(labels)
+    return _by_first_member(labels.astype(np.intp))
 
 
 def _by_first_member(labels: IntArray) -> IntArray:

@@ -217,7 +217,7 @@ METRICS: Mapping[str, Callable[[Scored], float]] = {
     "sample_f1": sample_f1,
     "macro_average_precision": _over_areas(average_precision),
     "macro_roc_auc": _over_areas(roc_auc),
-    "subset_accuracy": lambda scored: _mean(exact(scored)[scored.known.any(axis=1)]),
+    "subset_accuracy": lambda scored: _mean(exact(scored)[np.flatnonzero(scored.known.any(axis=1))]),
     "hamming_loss": lambda scored: _mean((scored.gold != scored.tags)[scored.known]),
     "brier": lambda scored: _mean(((scored.scores - scored.gold) ** 2)[scored.known]),
     "ece": ece,

@@ -108,6 +108,14 @@ class ScoreTable:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def take(self, rows: IntArray) -> "ScoreTable":
+        """Return the rows with these numbers, in that order."""
+        columns: list[Any] = [self.areas]
+        for item in fields(self)[1:]:
+            value = getattr(self, item.name)
+            columns.append(value[rows] if isinstance(value, np.ndarray) else [value[row] for row in rows])
+        return ScoreTable(*columns)
+
     @classmethod
     def join(cls, tables: "Sequence[ScoreTable]") -> "ScoreTable":
         """Return the rows of several tables of the same areas, one after the other."""

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from abstag import metrics, splits, statistics
+from abstag import splits
 from abstag.bundle import Bundle, save_bundle
 from abstag.classifiers.base import Classifier
 from abstag.corpus import Corpus
 from abstag.decision import Decision, Policy, fit_decision
 from abstag.environment import numeric_versions, peak_memory, versions
 from abstag.errors import AbstagError, ConfigError, DataError
+from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
-from abstag.records import BoolArray, FloatArray, IntArray, Targets
+from abstag.records import BoolArray, IntArray, Targets
 from abstag.results import RunResult, ScoreTable
 from abstag.store import Store
 
 _LOG = logging.getLogger(__name__)
-_INTERVAL_DRAWS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +178,24 @@ def _run(experiment: Experiment, store: Store, started: RunResult) -> RunResult:
         outcome = score_splits(experiment)
         final = _final(experiment, outcome)
     scores = outcome.scores
-    parts = {name: _part_metrics(scores, rows) for name, rows in scores.named_parts().items()}
+    parts = {name: part_metrics(scores, rows) for name, rows in scores.named_parts().items()}
     if experiment.metric_part not in parts:
         raise ConfigError(
             f"no test paper is in part {experiment.metric_part!r}",
             where="metric_part",
             remedy=f"parts: {', '.join(parts)}",
         )
+    tested = _test_fingerprint(scores)
     result = replace(
         started,
         status="done",
         parts=parts,
         decision=_decision_summary(outcome.fitted, experiment.corpus.taxonomy.ids),
-        rows={"train": [len(fitted.rows) for fitted in outcome.fitted], "test": len(scores)},
+        rows={"train": [len(fitted.rows) for fitted in outcome.fitted], "test": len(scores), "fingerprint": tested},
         fit_seconds=sum(fitted.seconds for fitted in outcome.fitted),
         texts_per_second=len(scores) / outcome.seconds,
         peak_mb=peak.mebibytes,
-        looks=store.look(_test_fingerprint(scores), experiment.id),
+        looks=store.look(tested, experiment.id),
     )
     store.save(result, scores=scores, bundle=final and _bundle_writer(experiment, final, result))
     return result
@@ -224,7 +225,7 @@ def score_splits(experiment: Experiment) -> Outcome:
         begun = time.perf_counter()
         probabilities = fitted.decision.probabilities(fitted.classifier.decision_function(documents))
         seconds += time.perf_counter() - begun
-        tables.append(_score_table(corpus, split.test, probabilities, fitted.decision, number))
+        tables.append(score_table(corpus, split.test, probabilities, fitted.decision, fold=number))
         fits.append(fitted)
     return Outcome(ScoreTable.join(tables), seconds, fits)
 
@@ -286,68 +287,13 @@ def _card(result: RunResult, trained: int) -> str:
     lines = [
         f"# {result.id}",
         "",
-        f"A {result.classifier} tagger for {', '.join(result.areas)}, trained on {trained} papers of the corpus "
-        f"{result.corpus['name']} ({result.corpus['fingerprint']}).",
-        f"Macro-F1 {result.metrics['macro_f1']:.3f} [{low:.3f}, {high:.3f}] on {result.metrics['n']} papers that the "
-        f"scored models had not seen (part {result.metric_part}, experiment {result.experiment}, seed {result.seed}).",
+        f"A {result.classifier} tagger for {', '.join(result.areas)}.",
+        f"Trained on {trained} papers of the corpus {result.corpus['name']} ({result.corpus['fingerprint']}).",
+        f"Macro-F1 {result.metrics['macro_f1']:.3f} [{low:.3f}, {high:.3f}] on {result.metrics['n']} unseen papers",
+        f"(part {result.metric_part}, experiment {result.experiment}, seed {result.seed}).",
         "Keys of the training papers are in keys.txt; `abstag eval` leaves those papers out.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _score_table(
-    corpus: Corpus, rows: IntArray, probabilities: FloatArray, decision: Decision, number: int
-) -> ScoreTable:
-    def cells(name: str) -> list[Any]:
-        column = corpus.column(name)
-        return [column[row] for row in rows]
-
-    return ScoreTable(
-        areas=corpus.taxonomy.ids,
-        ids=cells("id"),
-        groups=corpus.groups[rows],
-        venues=cells("venue"),
-        parts=cells("part"),
-        random=np.array([bool(cell) for cell in cells("random")], dtype=np.bool_),
-        sure=np.array(cells("sure"), dtype=np.bool_),
-        fold=np.full(len(rows), number, dtype=np.intp),
-        gold=corpus.values[rows],
-        known=corpus.known[rows],
-        scores=probabilities,
-        tags=decision.tags(probabilities),
-        confidence=decision.confidence(probabilities).min(axis=1),
-    )
-
-
-def evaluate_table(scores: ScoreTable, rows: BoolArray) -> dict[str, Any]:
-    """Return the metrics of some rows of a score table, with the interval of macro-F1 as ``interval``."""
-    scored = metrics.Scored(scores.gold, scores.known, scores.scores, scores.tags, scores.confidence)[rows]
-    values = metrics.evaluate(scored, scores.areas)
-    if len(scored):
-        draws = statistics.bootstrap(
-            [metrics.counts(scored)], scores.groups[rows], metrics.macro_f1, draws=_INTERVAL_DRAWS, seed=0
-        )
-        values["interval"] = list(statistics.interval(draws[0]))
-    return values
-
-
-def _part_metrics(scores: ScoreTable, rows: BoolArray) -> dict[str, Any]:
-    """Return a part's metrics, and beside them macro- and micro-F1 at threshold 0.5 and on sure labels alone."""
-    halves = replace(scores, tags=scores.scores >= 0.5)
-    return evaluate_table(scores, rows) | {
-        "at_half": _brief(halves, rows),
-        "sure": _brief(scores, rows & scores.sure),
-    }
-
-
-def _brief(scores: ScoreTable, rows: BoolArray) -> dict[str, Any]:
-    scored = metrics.Scored(scores.gold, scores.known, scores.scores, scores.tags, scores.confidence)[rows]
-    total = metrics.counts(scored).sum(axis=0)
-    return {
-        "n": len(scored),
-        "macro_f1": float(metrics.macro_f1(total)),
-        "micro_f1": float(metrics.micro_f1(total)),
-    }
 
 
 def _decision_summary(fits: Sequence[Fitted], areas: Sequence[str]) -> dict[str, Any]:

@@ -57,6 +57,15 @@ class Store:
         found = [load_result(path.parent) for path in self.root.glob(f"*/{_RESULT}") if path.parent.name[0] != "."]
         return sorted(found, key=lambda result: (result.started, result.id))
 
+    def of_experiment(self, name: str) -> list[RunResult]:
+        """Return the finished runs of an experiment, oldest first; raises ArtifactError when there is none."""
+        found = [result for result in self.results() if result.experiment == name and result.status == "done"]
+        if not found:
+            known = sorted({result.experiment for result in self.results()})
+            remedy = f"known: {', '.join(known)}" if known else f"abstag run +experiment={name}"
+            raise ArtifactError(f"no finished run of experiment {name!r}", where=self.root, remedy=remedy)
+        return found
+
     def save(
         self,
         result: RunResult,
@@ -101,6 +110,13 @@ class Store:
         lines = (self.root / _LOOKS).read_text(encoding="utf-8").splitlines()
         entries: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
         return len({entry["run"] for entry in entries if entry["rows"] == rows})
+
+
+def row(result: RunResult) -> dict[str, Any]:
+    """Return what lists of runs show of a result, as docs/contracts.md says."""
+    names = ("id", "status", "experiment", "classifier", "seed", "corpus", "metric_part", "metrics", "parts")
+    costs = ("fit_seconds", "texts_per_second", "peak_mb", "looks", "error")
+    return {name: getattr(result, name) for name in (*names, *costs)}
 
 
 def load_result(folder: Path) -> RunResult:

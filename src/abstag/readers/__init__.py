@@ -76,7 +76,11 @@ def _expand(path: str) -> list[str]:
         inside = (item for item in Path(path).rglob("*") if item.is_file())
         files = sorted(str(item) for item in inside if not _hidden(item.relative_to(path)))
     else:
-        files = sorted(name for name in glob.glob(path, recursive=True) if Path(name).is_file())
+        files = sorted(
+            name
+            for name in glob.glob(path, recursive=True)  # noqa: PTH207 - takes absolute patterns too
+            if Path(name).is_file()
+        )
     if not files:
         what = "the folder holds no file" if Path(path).is_dir() else "no such file, folder or match"
         raise DataError(what, where=path)
@@ -118,7 +122,7 @@ def open_dump(file: str, *, format: str | None = None) -> Dump:  # noqa: A002
     except BaseException:
         stack.close()
         raise
-    return Dump(file, module.NAME, _items(module, _Rewound(head, stream), file, stack))
+    return Dump(file, module.NAME, _items(module, cast("TextIO", _Rewound(head, stream)), file, stack))
 
 
 def sniff(head: str, file: str) -> Format:

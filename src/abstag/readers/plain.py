@@ -17,7 +17,7 @@ _LIST_WORDS = (
     r"conference|论文列表|论文|列表|摘要"
 )
 _HEADING = re.compile(
-    rf"#+\s|(?:.*(?<![^\W\d_]))?(?:{_LIST_WORDS})(?![^\W\d_])|[^\W\d_]{{2,12}}\s*(?:19|20)\d\d\W*\Z", re.I
+    rf"#+\s|(?:.*(?<![^\W\d_]))?(?:{_LIST_WORDS})(?![^\W\d_])|[^\W\d_]{{2,12}}\s*(?:19|20)\d\d\W*\Z", re.IGNORECASE
 )
 _LIST_TITLE = re.compile(rf"\s*(?:accepted\s+)?(.*?)\s*(?:19|20)\d\d.*|\s*(.*?)\s*(?:{_LIST_WORDS}).*", re.IGNORECASE)
 _MARKUP = re.compile(r"\s*[{\[<@%]")

@@ -1,0 +1,236 @@
+"""The command line: a verb is parse, one call, print. Heavy modules are imported by the verb that needs them."""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from abstag import __version__
+from abstag.errors import AbstagError
+
+_EPILOG = """examples:
+  abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
+  abstag run +experiment=baselines data.path=corpus
+  abstag compare --experiment baselines
+  abstag tag icml2025.txt -o tags.jsonl --bundle logreg-1a2b3c
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code: 0, 1 (an `AbstagError`, one line on stderr), 2 (usage)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    verb_at = next((place for place, word in enumerate(given) if not word.startswith("-")), len(given))
+    takes_all = given[verb_at : verb_at + 1] == ["run"]
+    options = _parser().parse_args(given[: verb_at + 1] if takes_all else given)
+    options.rest = given[verb_at + 1 :]
+    _set_up_logging(quiet=options.quiet)
+    try:
+        return int(options.verb(options))
+    except AbstagError as error:
+        if options.debug:
+            raise
+        print(f"abstag: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print("abstag: the reader of the output went away; what it read stands", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("abstag: interrupted", file=sys.stderr)
+        return 130
+    return 1
+
+
+def _set_up_logging(*, quiet: bool) -> None:
+    logging.basicConfig(level=logging.ERROR if quiet else logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("abstag").setLevel(logging.ERROR if quiet else logging.INFO)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="abstag",
+        description="Tag machine-learning abstracts by research area, and say honestly which classifier to trust.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"abstag {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr, errors only")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _add_ingest(verbs)
+    _add_run(verbs)
+    _add_runs(verbs)
+    _add_compare(verbs)
+    _add_tag(verbs)
+    _add_eval(verbs)
+    return parser
+
+
+def _verb(verbs: Any, name: str, call: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    parser.set_defaults(verb=call)
+    return parser
+
+
+def _add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder, glob, or - for standard input")
+    parser.add_argument("--format", metavar="F", help="format of all PATHs, instead of looking at the content")
+    parser.add_argument("--force", action="store_true", help="overwrite what exists")
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs-dir", default="runs", metavar="DIR", help="where runs are kept (default: runs)")
+
+
+def _add_ingest(verbs: Any) -> None:
+    parser = _verb(verbs, "ingest", _ingest, "read dumps and labels into a corpus folder")
+    _add_paths(parser)
+    parser.add_argument("-o", dest="out", required=True, metavar="DIR", help="folder to make")
+    parser.add_argument("--labels", action="append", default=[], metavar="FILE", help="label file (CSV); repeatable")
+    parser.add_argument("--taxonomy", metavar="FILE", help="areas other than the shipped ones (YAML)")
+    parser.add_argument("--json", action="store_true", help="print the manifest")
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    from abstag.corpus import ingest, manifest_summary
+    from abstag.taxonomy import load_taxonomy
+
+    manifest = ingest(
+        options.paths,
+        Path(options.out),
+        taxonomy=load_taxonomy(options.taxonomy),
+        labels=options.labels,
+        format=options.format,
+        force=options.force,
+    )
+    print(_json(manifest) if options.json else manifest_summary(manifest))
+    return 0
+
+
+def _add_run(verbs: Any) -> None:
+    text = "run one configuration, or many with -m or an experiment (arguments are Hydra's)"
+    parser = _verb(verbs, "run", _run, text)
+    parser.usage = "abstag run [+experiment=NAME] [group=value] [key=value] [-m] [--cfg job] [--info]"
+
+
+def _run(options: argparse.Namespace) -> int:
+    from abstag.config import launch
+    from abstag.report.table import runs_table
+
+    launched = launch(options.rest)
+    if launched.results:
+        print(runs_table(launched.results, looks=launched.looks()))
+    failed = [result for result in launched.results if result.status == "failed"]
+    for problem in [*(f"{result.id}: {result.error}" for result in failed), *map(str, launched.errors)]:
+        print(f"abstag: {problem}", file=sys.stderr)
+    return int(bool(failed or launched.errors))
+
+
+def _add_runs(verbs: Any) -> None:
+    parser = _verb(verbs, "runs", _runs, "list the runs that are kept")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--experiment", metavar="NAME")
+    parser.add_argument("--failed", action="store_true", help="failed runs only")
+    _add_store(parser)
+
+
+def _runs(options: argparse.Namespace) -> int:
+    from abstag.report.table import failures, runs_table
+    from abstag.store import Store, row
+
+    store = Store(Path(options.runs_dir))
+    results = [
+        result
+        for result in store.results()
+        if options.experiment in (None, result.experiment) and (not options.failed or result.status == "failed")
+    ]
+    if options.json:
+        print(_json([row(result) for result in results]))
+    else:
+        print(failures(results) if options.failed else runs_table(results))
+    return 0
+
+
+def _add_compare(verbs: Any) -> None:
+    parser = _verb(verbs, "compare", _compare, "compare runs on the same papers, pair by pair")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run id, unique prefix of one, or folder")
+    parser.add_argument("--experiment", metavar="NAME", help="all finished runs of an experiment")
+    parser.add_argument("--part", metavar="P", help="part of the test papers, e.g. iclr-test, random, all")
+    parser.add_argument("--json", action="store_true")
+    _add_store(parser)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from abstag.compare import compare
+    from abstag.report.table import pairs_table, runs_table
+    from abstag.store import Store, row
+
+    store = Store(Path(options.runs_dir))
+    folders = [store.find(run) for run in options.runs]
+    if options.experiment:
+        folders += [store.folder(result.id) for result in store.of_experiment(options.experiment)]
+    compared = compare(list(dict.fromkeys(folders)), part=options.part)
+    if options.json:
+        print(_json({"runs": [row(result) for result in compared["runs"]], "pairs": compared["pairs"]}))
+    else:
+        print(runs_table(compared["runs"]), pairs_table(compared["pairs"]), sep="\n\n")
+    return 0
+
+
+def _add_tag(verbs: Any) -> None:
+    parser = _verb(verbs, "tag", _tag, "tag every paper of a dump")
+    _add_paths(parser)
+    parser.add_argument("-o", dest="out", metavar="OUT.jsonl", help="file to make (default: standard output)")
+    parser.add_argument("--bundle", required=True, metavar="RUN|DIR", help="run id, unique prefix, or bundle folder")
+    _add_store(parser)
+
+
+def _tag(options: argparse.Namespace) -> int:
+    from abstag.files import new_file
+    from abstag.tagger import tag
+
+    bundle = _bundle(options.bundle, options.runs_dir)
+    if options.out is None:
+        tally = tag(options.paths, bundle, sys.stdout, format=options.format)
+        sys.stdout.flush()
+    else:
+        with new_file(Path(options.out), force=options.force) as out:
+            tally = tag(options.paths, bundle, out, format=options.format)
+    if not options.quiet:
+        print(tally, file=sys.stderr)
+    return 0
+
+
+def _add_eval(verbs: Any) -> None:
+    parser = _verb(verbs, "eval", _eval, "measure a bundle on a labelled corpus")
+    parser.add_argument("bundle", metavar="BUNDLE", help="run id, unique prefix, or bundle folder")
+    parser.add_argument("corpus", metavar="CORPUS", help="folder made by ingest")
+    parser.add_argument("--json", action="store_true")
+    _add_store(parser)
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from abstag.corpus import load_corpus
+    from abstag.report.table import evaluation_table
+    from abstag.tagger import evaluate_bundle
+
+    found = evaluate_bundle(_bundle(options.bundle, options.runs_dir), load_corpus(Path(options.corpus)))
+    print(_json(found) if options.json else evaluation_table(found))
+    return 0
+
+
+def _bundle(name: str, runs_dir: str) -> Any:
+    from abstag.bundle import load_bundle
+    from abstag.store import Store
+
+    if (Path(name) / "bundle.json").exists():
+        return load_bundle(Path(name))
+    return load_bundle(Store(Path(runs_dir)).find(name) / "bundle")
+
+
+def _json(value: Any) -> str:
+    from abstag.files import without_nan
+
+    return json.dumps(without_nan(value), indent=2, ensure_ascii=False, allow_nan=False)

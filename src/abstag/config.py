@@ -1,0 +1,290 @@
+"""The only module that knows Hydra and OmegaConf: schema, composition, building, launching."""
+
+import difflib
+import importlib
+import inspect
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from abstag.classifiers.base import Classifier
+from abstag.corpus import Corpus, ingest, load_corpus
+from abstag.decision import Policy
+from abstag.errors import AbstagError, ConfigError
+from abstag.files import file_hash
+from abstag.labels import RANK
+from abstag.resources import resource
+from abstag.results import RunResult
+from abstag.runner import Experiment, Training, run
+from abstag.store import Store
+from abstag.taxonomy import load_taxonomy
+
+_LOG = logging.getLogger(__name__)
+_EMBEDDED = "data/corpus/abstracts.jsonl"
+
+
+@dataclass
+class DataConfig:
+    """Schema of ``data``."""
+
+    path: str | None = None
+    taxonomy: str | None = None
+    weights: dict[str, float] = field(default_factory=dict)
+    declared_negatives: float = 0.0
+    without_parts: list[str] = field(default_factory=list)
+
+
+@dataclass
+class DecisionConfig:
+    """Schema of ``decision``."""
+
+    method: str = MISSING
+    folds: int = MISSING
+    holdout: float = MISSING
+    smoothing: float = MISSING
+    right: float = MISSING
+
+
+@dataclass
+class Config:
+    """Schema of the root; ``split`` and ``classifier`` are checked against the constructors that they name."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    split: Any = MISSING
+    classifier: Any = MISSING
+    decision: DecisionConfig = field(default_factory=DecisionConfig)
+    name: str = MISSING
+    seed: int = MISSING
+    metric_part: str = MISSING
+    keep_bundle: bool = MISSING
+    runs_dir: str = MISSING
+    plugins: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Launched:
+    """What a launch gave: results of jobs that were built, done or failed, and the errors of those that were not."""
+
+    results: list[RunResult] = field(default_factory=list)
+    errors: list[AbstagError] = field(default_factory=list)
+    store: Store | None = None
+
+    def looks(self) -> int:
+        """Return how many runs have scored the test rows of these results, as the store knows now."""
+        rows = {result.rows["fingerprint"] for result in self.results if result.status == "done"}
+        return max((self.store.looks(fingerprint) for fingerprint in rows), default=0) if self.store else 0
+
+
+def launch(arguments: Sequence[str]) -> Launched:
+    """Compose, build and run what Hydra arguments ask for, one job or many.
+
+    Parameters
+    ----------
+    arguments
+        Hydra's own: overrides, ``-m``, ``--cfg job``, ``--info``, ``--config-dir``.
+
+    Raises
+    ------
+    ConfigError
+        The configuration cannot be composed: a wrong key, type, or name.
+    """
+    ConfigStore.instance().store(name="schema", node=Config)
+    launched = Launched()
+
+    def job(config: DictConfig) -> None:
+        launched.store = Store(Path(config.runs_dir))
+        try:
+            experiment = build(config, HydraConfig.get().runtime.choices.get("classifier", "classifier"))
+            result = run(experiment, launched.store)
+        except AbstagError as error:
+            _LOG.error("%s", error)
+            launched.errors.append(error)
+            return
+        if result.status == "failed":
+            _LOG.error("%s failed: %s (log: %s)", result.id, result.error, launched.store.folder(result.id) / "log")
+        launched.results.append(result)
+
+    with _hydra_arguments(arguments):
+        main = hydra.main(version_base="1.3", config_path=str(resource("conf")), config_name="config")(job)
+        try:
+            main()
+        except (HydraException, OmegaConfBaseException) as error:
+            raise _readable(error) from error
+    return launched
+
+
+@contextmanager
+def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
+    """Hand arguments to Hydra, which reads ``sys.argv``, and have it raise what it would otherwise print."""
+    kept, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    sys.argv = ["abstag run", *arguments]
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    finally:
+        sys.argv = kept
+        if full is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+
+
+def _readable(error: Exception) -> ConfigError:
+    """Turn Hydra's message of several lines into one that names key and remedy."""
+    text = str(error)
+    key = re.search(r"[Kk]ey '([^']+)'(?: is)? not in", text)
+    if key:
+        near = difflib.get_close_matches(key.group(1), _known_keys(), n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else "`abstag run --cfg job` shows all keys"
+        return ConfigError(f"unknown key {key.group(1)!r}", where="configuration", remedy=remedy)
+    choice = re.search(
+        r"Could not find '([^']+)'(.*?)Available options in '([^']+)':(.*?)(?:Config search|$)", text, re.DOTALL
+    )
+    if choice:
+        group, _, name = choice.group(1).rpartition("/")
+        options = ", ".join(choice.group(4).split())
+        return ConfigError(f"there is no {group} {name!r}", where=group, remedy=f"known: {options}")
+    return ConfigError(
+        text.split("\nSet the environment variable", maxsplit=1)[0].replace("\n", " "), where="configuration"
+    )
+
+
+def _known_keys() -> list[str]:
+    return [item for schema in (Config, DataConfig, DecisionConfig) for item in schema.__dataclass_fields__]
+
+
+def build(config: DictConfig, label: str) -> Experiment:
+    """Build an experiment from a composed configuration; everything is checked before the corpus is loaded.
+
+    Parameters
+    ----------
+    label
+        The classifier's name in tables.
+
+    Raises
+    ------
+    ConfigError
+        A target outside abstag and the plugins, an unknown or missing parameter, a value of the wrong type or range.
+    ArtifactError, DataError
+        The corpus or the taxonomy cannot be loaded.
+    """
+    plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    plugins = plain["plugins"]
+    classifier = _instance(plain["classifier"], "classifier", plugins)
+    if not isinstance(classifier, Classifier):
+        raise ConfigError(f"{type(classifier).__name__} is no abstag Classifier", where="classifier._target_")
+    splitter = _instance(plain["split"], "split", plugins)
+    policy = Policy(**plain["decision"])
+    training = _training(plain["data"])
+    classifier.fingerprint()
+    return Experiment(
+        name=plain["name"],
+        label=label,
+        corpus=_corpus(plain["data"], Path(plain["runs_dir"])),
+        splitter=splitter,
+        classifier=classifier,
+        policy=policy,
+        training=training,
+        config=_identity(plain),
+        seed=plain["seed"],
+        metric_part=plain["metric_part"],
+        keep_bundle=plain["keep_bundle"],
+    )
+
+
+def _training(data: Mapping[str, Any]) -> Training:
+    for source, weight in data["weights"].items():
+        if source not in RANK:
+            raise ConfigError(
+                f"unknown label source {source!r}", where="data.weights", remedy=f"known: {', '.join(RANK)}"
+            )
+        if weight < 0:
+            raise ConfigError(f"{weight} is negative", where=f"data.weights.{source}")
+    if data["declared_negatives"] < 0:
+        raise ConfigError(f"{data['declared_negatives']} is negative", where="data.declared_negatives")
+    return Training(data["weights"], data["declared_negatives"], data["without_parts"])
+
+
+def _corpus(data: Mapping[str, Any], runs_dir: Path) -> Corpus:
+    taxonomy = load_taxonomy(data["taxonomy"]) if data["taxonomy"] else None
+    return load_corpus(Path(data["path"]) if data["path"] else embedded_corpus(runs_dir), taxonomy)
+
+
+def embedded_corpus(runs_dir: Path) -> Path:
+    """Return the folder of the ingested embedded corpus; ingest it when it is not there in this very version."""
+    dump, taxonomy = resource(_EMBEDDED), load_taxonomy()
+    folder = runs_dir / ".corpus" / f"{file_hash(dump)[:12]}-{taxonomy.digest}" / "embedded"
+    if not (folder / "manifest.json").is_file():
+        ingest([str(dump)], folder, taxonomy=taxonomy, force=True)
+    return folder
+
+
+def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what identifies a run: the configuration without paths and without what cannot change numbers."""
+    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle"}}
+    for group in ("data", "classifier"):
+        kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
+    return kept
+
+
+def _instance(node: Any, where: str, plugins: Sequence[str]) -> Any:
+    if not isinstance(node, dict) or not isinstance(node.get("_target_"), str):
+        raise ConfigError("a mapping with `_target_` is needed", where=where)
+    target = _target(node["_target_"], where, plugins)
+    parameters = inspect.signature(target).parameters
+    hints = get_type_hints(target.__init__)
+    values = {key: value for key, value in node.items() if key != "_target_"}
+    for key in values:
+        if key not in parameters:
+            near = difflib.get_close_matches(key, parameters, n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(parameters) or 'none'}"
+            raise ConfigError(f"unknown key {key!r}", where=where, remedy=remedy)
+    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in values]
+    if missing:
+        raise ConfigError(f"{missing[0]!r} is missing", where=where)
+    return target(**{key: _typed(value, hints.get(key, Any), f"{where}.{key}") for key, value in values.items()})
+
+
+def _target(name: str, where: str, plugins: Sequence[str]) -> Any:
+    allowed = ["abstag", *plugins]
+    if not any(name.startswith(f"{package}.") for package in allowed):
+        raise ConfigError(
+            f"{name!r} is outside {', '.join(allowed)}", where=f"{where}._target_", remedy="add its package to plugins"
+        )
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"cannot import {name!r}: {error}", where=f"{where}._target_") from error
+
+
+def _typed(value: Any, hint: Any, where: str) -> Any:
+    """Return the value as the constructor's annotation wants it; raises ConfigError when it cannot be."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        fits = value in get_args(hint)
+    elif hint is float:
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        value = float(value) if fits else value
+    elif hint in (int, bool, str):
+        fits = type(value) is hint
+    elif isinstance(origin, type) and issubclass(origin, Sequence):
+        fits = isinstance(value, list)
+        value = tuple(value) if fits else value
+    else:
+        fits = True
+    if not fits:
+        expected = getattr(origin or hint, "__name__", str(hint))
+        raise ConfigError(f"{value!r} is not of type {expected.lower()}", where=where)
+    return value

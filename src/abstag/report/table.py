@@ -1,0 +1,125 @@
+"""Runs and pairs as Markdown tables."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from abstag.results import RunResult
+
+_COLUMNS = ("classifier", "seed", "macro-F1", "95 % interval", "at 0.5", "micro-F1", "AP", "ECE", "auto 95 %")
+_COST = ("fit s", "texts/s", "MB", "run")
+
+
+def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str:
+    """Return finished runs, best macro-F1 first, and beneath them macro-F1 of every part, as Markdown.
+
+    Parameters
+    ----------
+    looks
+        How many runs have scored these test rows by now; None takes the highest number that a result carries.
+    """
+    done = sorted(
+        (result for result in results if result.status == "done"),
+        key=lambda result: _sortable(result.metrics.get("macro_f1")),
+        reverse=True,
+    )
+    if not done:
+        return "no finished run"
+    blocks = [markdown([*_COLUMNS, *_COST], [_run_row(result) for result in done])]
+    parts = [name for name in done[0].parts if name != "all"]
+    if parts:
+        rows = [[result.classifier, *(_part_cell(result, part) for part in parts)] for result in done]
+        heads = [f"{part} (n={done[0].parts[part]['n']})" for part in parts]
+        blocks.append("macro-F1 by part:\n\n" + markdown(["classifier", *heads], rows))
+    return "\n\n".join([*blocks, _footnote(done, looks)])
+
+
+def failures(results: Sequence[RunResult]) -> str:
+    """Return failed runs with what went wrong."""
+    return "\n".join(f"{result.id}: {result.error}" for result in results) or "no failed run"
+
+
+def evaluation_table(found: Mapping[str, Any]) -> str:
+    """Return what `tagger.evaluate_bundle` found, area by area."""
+    metrics = found["metrics"]
+    heads = ["area", "n", "positives", "precision", "recall", "F1", "AP"]
+    names = ("precision", "recall", "f1", "average_precision")
+    rows = [
+        [area, str(row["n"]), str(row["positives"]), *(number(row[name]) for name in names)]
+        for area, row in metrics["areas"].items()
+    ]
+    low, high = metrics["interval"]
+    lines = [
+        f"macro-F1 {number(metrics['macro_f1'])} [{number(low)}, {number(high)}], ECE {number(metrics['ece'])}, "
+        f"{found['scored']} papers scored, {found['left_out']} left out because the bundle was trained on them",
+    ]
+    return "\n".join([markdown(heads, rows), "", *lines])
+
+
+def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """Return paired differences as Markdown."""
+    heads = ["a", "b", "metric", "part", "n", "a − b", "95 % interval", "p (Holm)", "verdict"]
+    rows = [
+        [
+            *(str(pair[key]) for key in ("a", "b", "metric", "part", "n")),
+            number(pair["difference"], sign=True),
+            f"[{number(pair['low'], sign=True)}, {number(pair['high'], sign=True)}]",
+            number(pair["p_holm"], digits=4),
+            pair["text"],
+        ]
+        for pair in pairs
+    ]
+    return markdown(heads, rows) + "\n\nIntervals are unadjusted; verdicts follow the p-values adjusted by Holm."
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table with padded columns."""
+    widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
+    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *rows]]
+    lines.insert(1, " | ".join("-" * width for width in widths))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
+    """Return a number with fixed digits, "–" where it is undefined."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:{'+' if sign else ''}.{digits}f}"
+
+
+def _run_row(result: RunResult) -> list[str]:
+    metrics = result.metrics
+    low, high = metrics.get("interval") or (None, None)
+    names = ("micro_f1", "macro_average_precision", "ece", "automation_95")
+    return [
+        result.classifier,
+        str(result.seed),
+        number(metrics["macro_f1"]),
+        f"[{number(low)}, {number(high)}]",
+        number(metrics["at_half"]["macro_f1"]),
+        *(number(metrics[name]) for name in names),
+        number(result.fit_seconds, digits=1),
+        number(result.texts_per_second, digits=0),
+        number(result.peak_mb, digits=0),
+        result.id,
+    ]
+
+
+def _part_cell(result: RunResult, part: str) -> str:
+    metrics = result.parts.get(part, {})
+    low, high = metrics.get("interval") or (None, None)
+    return f"{number(metrics.get('macro_f1'))} [{number(low)}, {number(high)}]"
+
+
+def _footnote(done: Sequence[RunResult], looks: int | None) -> str:
+    first = done[0]
+    seen = max(result.looks or 0 for result in done) if looks is None else looks
+    corpus = f"{first.corpus['name']} {first.corpus['fingerprint']}"
+    return (
+        f"{first.metrics['n']} papers (part {first.metric_part}) of {corpus}; looks at these test rows so far: {seen}. "
+        "Intervals: bootstrap over duplicate groups."
+    )
+
+
+def _sortable(value: float | None) -> float:
+    return -math.inf if value is None or math.isnan(value) else value

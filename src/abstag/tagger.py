@@ -1,0 +1,155 @@
+"""Stream dumps through a bundle: every record is tagged, left without a tag, put up for review, or rejected."""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TextIO
+
+import numpy as np
+
+from abstag import readers
+from abstag.bundle import Bundle
+from abstag.corpus import Cleaner, CleanRecord, Corpus, progress
+from abstag.errors import DataError
+from abstag.evaluation import part_metrics, score_table
+from abstag.records import Documents, FloatArray, Record, Reject
+
+_LOG = logging.getLogger(__name__)
+_BATCH = 256
+DECISIONS = ("tag", "none", "review", "reject")
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many records came to which decision; the counts add up to the records read."""
+
+    decisions: Counter[str] = field(default_factory=Counter)
+    areas: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def read(self) -> int:
+        """Number of records read."""
+        return sum(self.decisions.values())
+
+    def __str__(self) -> str:
+        parts = " + ".join(f"{self.decisions[name]} {name}" for name in DECISIONS)
+        areas = ", ".join(f"{area} {count}" for area, count in self.areas.most_common()) or "none"
+        return f"read {self.read} = {parts}; areas: {areas}"
+
+
+def tag(paths: Sequence[str], bundle: Bundle, out: TextIO, *, format: str | None = None) -> Tally:  # noqa: A002
+    """Tag dumps and write one JSON line a record, in the order read, at constant memory.
+
+    Raises
+    ------
+    DataError
+        A dump cannot be read, or every record was rejected.
+    """
+    tally = Tally()
+    for line in tag_lines(paths, bundle, format=format):
+        out.write(json.dumps(line, ensure_ascii=False) + "\n")
+        tally.decisions[line["decision"]] += 1
+        tally.areas.update(line["areas"])
+    if tally.read == tally.decisions["reject"]:
+        raise DataError(f"all {tally.read} records were rejected", where=", ".join(paths))
+    return tally
+
+
+def tag_lines(
+    paths: Sequence[str],
+    bundle: Bundle,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> Iterator[dict[str, Any]]:
+    """Yield the output line of each record, as docs/contracts.md says."""
+    cleaner = Cleaner()
+    for name in readers.expand(paths):
+        items = iter(progress(readers.open_dump(name, format=format).items, f"tagging {name}"))
+        while batch := list(islice(items, _BATCH)):
+            cleaned = [cleaner(item) if isinstance(item, Record) else item for item in batch]
+            yield from _lines(cleaned, bundle)
+
+
+def evaluate_bundle(bundle: Bundle, corpus: Corpus) -> dict[str, Any]:
+    """Measure a bundle on the read and review labels of a corpus, without the papers that it was trained on.
+
+    Returns
+    -------
+    dict
+        ``bundle``, ``corpus``, ``scored`` and ``left_out`` (numbers of papers), ``left_out_ids``, and ``metrics`` (see
+        `evaluation.part_metrics`).
+
+    Raises
+    ------
+    DataError
+        Other areas, or no labelled paper is left.
+    """
+    if bundle.taxonomy.ids != corpus.taxonomy.ids:
+        raise DataError(
+            f"the bundle tags {', '.join(bundle.taxonomy.ids)}, the corpus has {', '.join(corpus.taxonomy.ids)}",
+            where=corpus.name,
+        )
+    labelled = np.flatnonzero(corpus.scorable)
+    names = list(zip(corpus.column("id"), corpus.column("key"), strict=True))
+    seen = np.array([bundle.trained_on(*names[row]) for row in labelled], dtype=np.bool_)
+    rows = labelled[~seen]
+    if not len(rows):
+        raise DataError(
+            f"no paper to score: {len(labelled)} are labelled, {int(seen.sum())} of them trained the bundle",
+            where=corpus.name,
+        )
+    probabilities = bundle.probabilities(corpus.documents[rows])
+    scores = score_table(corpus, rows, probabilities, bundle.decision)
+    return {
+        "bundle": bundle.name,
+        "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint},
+        "scored": len(rows),
+        "left_out": int(seen.sum()),
+        "left_out_ids": [names[row][0] for row in labelled[seen]],
+        "metrics": part_metrics(scores, np.ones(len(rows), dtype=np.bool_)),
+    }
+
+
+def _lines(batch: Sequence[CleanRecord | Reject], bundle: Bundle) -> Iterator[dict[str, Any]]:
+    records = [item for item in batch if isinstance(item, CleanRecord)]
+    documents = Documents(*([getattr(item, name) for item in records] for name in ("id", "title", "abstract")))
+    scored = iter(bundle.probabilities(documents))
+    for item in batch:
+        yield _reject_line(item) if isinstance(item, Reject) else _line(item, next(scored), bundle)
+
+
+def _reject_line(reject: Reject) -> dict[str, Any]:
+    reason = f"{reject.reason}: {reject.detail}" if reject.detail else reject.reason
+    return {
+        "id": reject.id,
+        "file": reject.file,
+        "n": reject.n,
+        "title": reject.title,
+        "areas": [],
+        "uncertain": [],
+        "scores": None,
+        "decision": "reject",
+        "reason": reason,
+    }
+
+
+def _line(item: CleanRecord, probabilities: FloatArray, bundle: Bundle) -> dict[str, Any]:
+    decision, ids = bundle.decision, bundle.taxonomy.ids
+    tags = decision.tags(probabilities)
+    doubtful = decision.confidence(probabilities) < decision.review
+    areas = bundle.taxonomy.decode(tags & ~doubtful)
+    uncertain = bundle.taxonomy.decode(doubtful)
+    return {
+        "id": item.id,
+        "file": item.raw.file,
+        "n": item.raw.n,
+        "title": item.title or None,
+        "areas": areas,
+        "uncertain": uncertain,
+        "scores": dict(zip(ids, np.round(probabilities, 4).tolist(), strict=True)),
+        "decision": "review" if uncertain else "tag" if areas else "none",
+        "reason": f"unsure of {', '.join(uncertain)}" if uncertain else None,
+    }
