@@ -15,7 +15,7 @@ from abstag.errors import DataError
 from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
 from abstag.records import BoolArray, FloatArray
-from abstag.results import RunResult, ScoreTable
+from abstag.results import RunResult, ScoreTable, flat
 from abstag.store import load_result, read_scores
 
 DRAWS = 10_000
@@ -169,20 +169,12 @@ def _over_seeds(statistic: Callable[[NDArray[Any]], FloatArray]) -> Callable[[ND
 
 
 def _differs_in(first: Configuration, second: Configuration) -> list[str]:
-    a, b = (dict(_flat(item.runs[0].config)) for item in (first, second))
+    a, b = (flat(item.runs[0].config) for item in (first, second))
     return sorted(
         key
         for key in {*a, *b}
         if a.get(key) != b.get(key) and key.partition(".")[0] not in {"classifier", "seed", "name"}
     )
-
-
-def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            yield from _flat(item, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", item
 
 
 def _verdict(pair: Mapping[str, Any], p: float) -> dict[str, str]:

@@ -155,9 +155,7 @@ def _readable(error: Exception) -> ConfigError:
         group, _, name = choice.group(1).rpartition("/")
         options = ", ".join(choice.group(4).split())
         return ConfigError(f"there is no {group} {name!r}", where=group, remedy=f"known: {options}")
-    return ConfigError(
-        text.split("\nSet the environment variable", maxsplit=1)[0].replace("\n", " "), where="configuration"
-    )
+    return ConfigError(text.partition("\nSet the environment variable")[0], where="configuration")
 
 
 def _known_keys() -> list[str]:

@@ -173,7 +173,7 @@ def _columns(records: Sequence[CleanRecord], table: LabelTable, taxonomy: Taxono
                 "year": record.raw.year,
                 "part": next((label.part for label in found if label.part), record.raw.part),
                 "random": next((label.random for label in found if label.random is not None), None),
-                "areas": taxonomy.decode(label.values) if label.source else None,
+                "areas": taxonomy.decode(label.values) if label.known.any() else None,
                 "known": taxonomy.decode(label.known) if label.source else None,
                 "label_source": label.source,
                 "sure": label.sure if label.source else None,
@@ -192,8 +192,8 @@ def _own_labels(record: Record, taxonomy: Taxonomy) -> Iterator[Label]:
     if record.areas is not None:
         judged = _encode(record.judged, taxonomy, where) if record.judged else np.ones(size, dtype=np.bool_)
         yield Label("read", _encode(record.areas, taxonomy, where), judged, np.zeros(size, dtype=np.bool_), record.sure)
-    declared = taxonomy.encode(taxonomy.declared(record.declared))
-    if declared.any():
+    if record.declared:
+        declared = taxonomy.encode(taxonomy.declared(record.declared))
         yield Label("declared", declared, declared, np.zeros(size, dtype=np.bool_))
 
 
@@ -210,7 +210,8 @@ def _reject_row(reject: Reject) -> dict[str, Any]:
 
 def _manifest(gathered: _Gathered, columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> dict[str, Any]:
     records, rejects = len(gathered.records), len(gathered.rejects)
-    counted = Counter(source for source in columns["label_source"] if source)
+    labels = zip(columns["label_source"], columns["areas"], strict=True)
+    counted = Counter(source for source, areas in labels if areas is not None)
     return {
         "read": records + rejects,
         "records": records,
@@ -326,7 +327,8 @@ class Corpus:
         weights
             Weight ≥ 0 of each label source.
         declared_negatives
-            Weight ≥ 0 of the areas that a paper with some declared area does not declare; 0 leaves them unknown.
+            Weight ≥ 0 of the areas that a paper whose authors declared anything does not declare; 0 leaves them
+            unknown.
         """
         row_weight = np.array([weights.get(source or "", 0.0) for source in self.sources])
         weight = np.where(self.known, row_weight[:, None], 0.0)

@@ -1,6 +1,6 @@
 """The nouns that leave an experiment: the result of one run, and its scores paper by paper."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
@@ -67,6 +67,14 @@ class RunResult:
         """Rebuild from the JSON form; unknown keys of newer versions are ignored."""
         names = {item.name for item in fields(cls)}
         return cls(**{key: item for key, item in value.items() if key in names})
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a nested configuration with dotted keys."""
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

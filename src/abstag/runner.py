@@ -38,7 +38,7 @@ class Training:
     weights
         Weight ≥ 0 of each label source; 0 leaves it out.
     declared_negatives
-        Weight ≥ 0 of areas that a paper with declared areas does not declare; 0 leaves them unknown.
+        Weight ≥ 0 of areas that a paper whose authors declared anything does not declare; 0 leaves them unknown.
     without_parts
         Parts of the corpus that the experiment must not see at all.
     """

@@ -95,11 +95,10 @@ class Fixed:
         """Return one split; the seed plays no role."""
         test = np.array([part in set(self.test_parts) for part in rows.parts], dtype=np.bool_)
         if not test.any():
-            present = ", ".join(sorted({part for part in rows.parts if part})) or "none"
             raise ConfigError(
                 f"no row has a part among {', '.join(self.test_parts)}",
                 where="split.test_parts",
-                remedy=f"parts in this corpus: {present}; split=kfold needs none",
+                remedy=f"parts in this corpus: {_present(rows.parts)}; split=kfold needs none",
             )
         return [_split("fixed", rows, ~test, test)]
 
@@ -114,6 +113,13 @@ class ByYear:
         """Return one split; the seed plays no role."""
         dated = np.array([year is not None for year in rows.years], dtype=np.bool_)
         late = np.array([(year or 0) >= self.test_from for year in rows.years], dtype=np.bool_)
+        for side, mask in (("before", dated & ~late), ("from", dated & late)):
+            if not mask.any():
+                raise ConfigError(
+                    f"no row has a year {side} {self.test_from}",
+                    where="split.test_from",
+                    remedy=f"years in this corpus: {_present(rows.years)}",
+                )
         return [_split(f"from-{self.test_from}", rows, dated & ~late, dated & late)]
 
 
@@ -125,6 +131,13 @@ class ByVenue:
 
     def split(self, rows: Rows, *, seed: int) -> list[Split]:  # noqa: ARG002
         """Return one split; the seed plays no role."""
+        absent = sorted(set(self.test_venues) - set(rows.venues))
+        if absent:
+            raise ConfigError(
+                f"no row has the venue {' or '.join(absent)}",
+                where="split.test_venues",
+                remedy=f"venues in this corpus: {_present(rows.venues)}",
+            )
         named = np.array([venue is not None for venue in rows.venues], dtype=np.bool_)
         test = np.array([venue in set(self.test_venues) for venue in rows.venues], dtype=np.bool_)
         return [_split("-".join(self.test_venues), rows, named & ~test, test)]
@@ -134,7 +147,8 @@ def stratify(rows: Rows, shares: Sequence[float], *, seed: int) -> IntArray:
     """Deal scorable rows to subsets so that each area's positives are spread by the shares.
 
     Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) over duplicate groups, where a group holds an area
-    if one of its rows does, and "none of the areas" counts as one more area.
+    if one of its rows does, and "none of the areas" counts as one more area. A tie for the rarest area
+    goes to the subset that lacks most positives of all the group's areas, then to the one with most room.
 
     Parameters
     ----------
@@ -175,13 +189,18 @@ def _deal(positive: BoolArray, shares: FloatArray, rng: np.random.Generator) -> 
         left = positive[open_rows].sum(axis=0)
         rarest = int(np.argmin(np.where(left > 0, left, np.iinfo(np.intp).max)))
         for row in open_rows[positive[open_rows, rarest]]:
-            most = np.flatnonzero(wanted[:, rarest] > wanted[:, rarest].max() - _TIE)
-            most = most[room[most] > room[most].max() - _TIE]
-            chosen = int(rng.choice(most))
+            best = np.arange(len(shares))
+            for need in (wanted[:, rarest], wanted[:, positive[row]].sum(axis=1), room):
+                best = best[need[best] > need[best].max() - _TIE]
+            chosen = rng.choice(best)
             subset[row] = chosen
             room[chosen] -= 1
             wanted[chosen] -= positive[row]
     return subset
+
+
+def _present(values: Sequence[str | int | None]) -> str:
+    return ", ".join(map(str, sorted({value for value in values if value is not None}))) or "none"
 
 
 def _split(name: str, rows: Rows, train: BoolArray, test: BoolArray) -> Split:
@@ -189,5 +208,9 @@ def _split(name: str, rows: Rows, train: BoolArray, test: BoolArray) -> Split:
     kept = train & ~np.isin(rows.groups, rows.groups[tested])
     for side, mask in (("test", tested), ("train", kept)):
         if not mask.any():
-            raise ConfigError(f"split {name!r} leaves nothing to {side}", where="split")
+            raise ConfigError(
+                f"split {name!r} leaves nothing to {side}",
+                where="split",
+                remedy=f"{int(rows.scorable.sum())} of {len(rows.scorable)} rows have a read or review label",
+            )
     return Split(name, np.flatnonzero(kept), np.flatnonzero(tested))

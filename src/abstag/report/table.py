@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from abstag.results import RunResult
+from abstag.results import RunResult, flat
 
 _COLUMNS = ("classifier", "seed", "macro-F1", "95 % interval", "at 0.5", "micro-F1", "AP", "ECE", "auto 95 %")
 _COST = ("fit s", "texts/s", "MB", "run")
@@ -25,10 +25,16 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
     )
     if not done:
         return "no finished run"
-    blocks = [markdown([*_COLUMNS, *_COST], [_run_row(result) for result in done])]
+    names = _names(done)
+    blocks = [
+        markdown(
+            [*_COLUMNS, *_COST],
+            [[name, *_run_row(result)] for name, result in zip(names, done, strict=True)],
+        )
+    ]
     parts = [name for name in done[0].parts if name != "all"]
     if parts:
-        rows = [[result.classifier, *(_part_cell(result, part) for part in parts)] for result in done]
+        rows = [[name, *(_part_cell(result, part) for part in parts)] for name, result in zip(names, done, strict=True)]
         heads = [f"{part} (n={done[0].parts[part]['n']})" for part in parts]
         blocks.append("macro-F1 by part:\n\n" + markdown(["classifier", *heads], rows))
     return "\n\n".join([*blocks, _footnote(done, looks)])
@@ -49,11 +55,11 @@ def evaluation_table(found: Mapping[str, Any]) -> str:
         for area, row in metrics["areas"].items()
     ]
     low, high = metrics["interval"]
-    lines = [
-        f"macro-F1 {number(metrics['macro_f1'])} [{number(low)}, {number(high)}], ECE {number(metrics['ece'])}, "
-        f"{found['scored']} papers scored, {found['left_out']} left out because the bundle was trained on them",
-    ]
-    return "\n".join([markdown(heads, rows), "", *lines])
+    summary = (
+        f"macro-F1 {number(metrics['macro_f1'])} [{number(low)}, {number(high)}], ECE {number(metrics['ece'])}; "
+        f"{found['scored']} papers scored, {found['left_out']} left out because the bundle was trained on them"
+    )
+    return f"{markdown(heads, rows)}\n\n{summary}"
 
 
 def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
@@ -87,12 +93,22 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{digits}f}"
 
 
+def _names(results: Sequence[RunResult]) -> list[str]:
+    """Return each run's classifier, with the settings in which runs of that classifier differ."""
+    settings = [flat(result.config) for result in results]
+    names = []
+    for result, own in zip(results, settings, strict=True):
+        alike = [other for run, other in zip(results, settings, strict=True) if run.classifier == result.classifier]
+        keys = sorted({key for other in alike for key in other if other[key] != own.get(key)} - {"seed", "name"})
+        names.append(" ".join([result.classifier, *(f"{key.rpartition('.')[2]}={own.get(key)}" for key in keys)]))
+    return names
+
+
 def _run_row(result: RunResult) -> list[str]:
     metrics = result.metrics
     low, high = metrics.get("interval") or (None, None)
     names = ("micro_f1", "macro_average_precision", "ece", "automation_95")
     return [
-        result.classifier,
         str(result.seed),
         number(metrics["macro_f1"]),
         f"[{number(low)}, {number(high)}]",
