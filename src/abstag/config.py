@@ -130,7 +130,8 @@ def launch(arguments: Sequence[str]) -> Launched:
 def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
     """Hand arguments to Hydra, which reads ``sys.argv``, and have it raise what it would otherwise print."""
     kept, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
-    sys.argv = ["abstag run", *arguments]
+    many = [word for word in arguments if word in {"-m", "--multirun"}]  # argparse wants them before the overrides
+    sys.argv = ["abstag run", *many, *(word for word in arguments if word not in many)]
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         yield
