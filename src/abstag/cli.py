@@ -37,6 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print("abstag: the reader of the output went away; what it read stands", file=sys.stderr)
+    except OSError as error:
+        if options.debug:
+            raise
+        print(f"abstag: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("abstag: interrupted", file=sys.stderr)
         return 130
@@ -122,10 +126,12 @@ def _run(options: argparse.Namespace) -> int:
     launched = launch(options.rest)
     if launched.results:
         print(runs_table(launched.results, looks=launched.looks()))
-    failed = [result for result in launched.results if result.status == "failed"]
-    for problem in [*(f"{result.id}: {result.error}" for result in failed), *map(str, launched.errors)]:
-        print(f"abstag: {problem}", file=sys.stderr)
-    return int(bool(failed or launched.errors))
+    if launched.many and launched.failures:
+        jobs = len(launched.results) + len(launched.failures)
+        print(f"abstag: {len(launched.failures)} of {jobs} jobs failed, see above", file=sys.stderr)
+    elif launched.failures:
+        print(f"abstag: {launched.failures[0]}", file=sys.stderr)
+    return int(bool(launched.failures))
 
 
 def _add_runs(verbs: Any) -> None:

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -17,6 +17,7 @@ import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
+from hydra.types import RunMode
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -76,15 +77,31 @@ class Config:
 
 @dataclass(slots=True)
 class Launched:
-    """What a launch gave: results of jobs that were built, done or failed, and the errors of those that were not."""
+    """What a launch gave.
+
+    Attributes
+    ----------
+    results
+        The finished jobs.
+    failures
+        What went wrong in each other job, one line each; shown at once when there are many jobs.
+    """
 
     results: list[RunResult] = field(default_factory=list)
-    errors: list[AbstagError] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     store: Store | None = None
+    many: bool = False
+
+    def add(self, result: RunResult) -> None:
+        """Take in the result of a job, done or failed."""
+        if result.status == "done":
+            self.results.append(result)
+        else:
+            self.failures.append(f"{result.id}: {result.error}")
 
     def looks(self) -> int:
         """Return how many runs have scored the test rows of these results, as the store knows now."""
-        rows = {result.rows["fingerprint"] for result in self.results if result.status == "done"}
+        rows = {result.rows["fingerprint"] for result in self.results}
         return max((self.store.looks(fingerprint) for fingerprint in rows), default=0) if self.store else 0
 
 
@@ -105,17 +122,16 @@ def launch(arguments: Sequence[str]) -> Launched:
     launched = Launched()
 
     def job(config: DictConfig) -> None:
+        launched.many = HydraConfig.get().mode == RunMode.MULTIRUN
+        seen = len(launched.failures)
         launched.store = Store(Path(config.runs_dir))
+        choice = HydraConfig.get().runtime.choices.get("classifier", "classifier")
         try:
-            experiment = build(config, HydraConfig.get().runtime.choices.get("classifier", "classifier"))
-            result = run(experiment, launched.store)
+            launched.add(run(build(config, choice), launched.store))
         except AbstagError as error:
-            _LOG.error("%s", error)
-            launched.errors.append(error)
-            return
-        if result.status == "failed":
-            _LOG.error("%s failed: %s (log: %s)", result.id, result.error, launched.store.folder(result.id) / "log")
-        launched.results.append(result)
+            launched.failures.append(f"{choice}: {error}" if launched.many else str(error))
+        if launched.failures[seen:] and launched.many:
+            _LOG.error("%s", launched.failures[-1])
 
     with _hydra_arguments(arguments):
         main = hydra.main(version_base="1.3", config_path=str(resource("conf")), config_name="config")(job)
@@ -143,24 +159,28 @@ def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
 
 def _readable(error: Exception) -> ConfigError:
     """Turn Hydra's message of several lines into one that names key and remedy."""
-    text = str(error)
-    key = re.search(r"[Kk]ey '([^']+)'(?: is)? not in", text)
-    if key:
-        near = difflib.get_close_matches(key.group(1), _known_keys(), n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else "`abstag run --cfg job` shows all keys"
-        return ConfigError(f"unknown key {key.group(1)!r}", where="configuration", remedy=remedy)
+    text = f"{error}\n{error.__cause__ or ''}"
     choice = re.search(
-        r"Could not find '([^']+)'(.*?)Available options in '([^']+)':(.*?)(?:Config search|$)", text, re.DOTALL
+        r"Could not find '([^']+)'(?:.*?)Available options in '[^']+':(.*?)(?:Config search|$)", text, re.DOTALL
     )
     if choice:
         group, _, name = choice.group(1).rpartition("/")
-        options = ", ".join(choice.group(4).split())
-        return ConfigError(f"there is no {group} {name!r}", where=group, remedy=f"known: {options}")
+        return ConfigError(f"there is no {group} {name!r}", remedy=f"known: {', '.join(choice.group(2).split())}")
+    key = re.search(r"Could not override '([^']+)'", text)
+    if key:
+        near = difflib.get_close_matches(key.group(1), _known_keys(), n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else "`abstag run --cfg job` shows all keys"
+        return ConfigError(f"unknown key {key.group(1)!r}", remedy=remedy)
+    value = re.search(r"(Value .*?)\s+full_key: (\S+)", text, re.DOTALL)
+    if value:
+        return ConfigError(value.group(1), where=value.group(2))
     return ConfigError(text.partition("\nSet the environment variable")[0], where="configuration")
 
 
 def _known_keys() -> list[str]:
-    return [item for schema in (Config, DataConfig, DecisionConfig) for item in schema.__dataclass_fields__]
+    nested = (("data", DataConfig), ("decision", DecisionConfig))
+    below = [f"{group}.{item.name}" for group, schema in nested for item in fields(schema)]
+    return [*(item.name for item in fields(Config)), *below]
 
 
 def build(config: DictConfig, label: str) -> Experiment:

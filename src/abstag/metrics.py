@@ -202,7 +202,7 @@ def automation_95(scored: Scored) -> float:
 
     Papers of equal confidence are taken together; papers without a known cell are left out.
     """
-    judged = scored[scored.known.any(axis=1)]
+    judged = scored[np.flatnonzero(scored.known.any(axis=1))]
     order = np.argsort(-judged.confidence, kind="stable")
     ranked = judged.confidence[order]
     number = np.arange(1, len(order) + 1)
