@@ -57,8 +57,7 @@ def bootstrap(
     for chunk in _chunks(draws, size):
         weights = _weights(rng, chunk, size)
         for system, counted in enumerate(summed):
-            totals = (weights @ counted.reshape(size, -1)).reshape(chunk, *counted.shape[1:])
-            found[system].append(statistic(totals))
+            found[system].append(statistic(np.tensordot(weights, counted, axes=1)))
     return [np.concatenate(values) for values in found]
 
 
@@ -104,13 +103,13 @@ def randomization_test(
     observed = abs(float(statistic(total_a) - statistic(total_b)))
     if np.isnan(observed):
         return float("nan")
-    gap = (b - a).reshape(len(a), -1)
-    moving = gap[gap.any(axis=1)]
+    gap = b - a
+    moving = gap[gap.any(axis=tuple(range(1, gap.ndim)))]
     rng = np.random.default_rng(seed)
     extreme = 0
     for chunk in _chunks(draws, len(moving)):
         swapped = rng.integers(0, 2, size=(chunk, len(moving))).astype(np.float64)
-        moved = (swapped @ moving).reshape(chunk, *a.shape[1:])
+        moved = np.tensordot(swapped, moving, axes=1)
         difference = statistic(total_a + moved) - statistic(total_b - moved)
         extreme += int((~(np.abs(difference) < observed - _TIE)).sum())
     return (extreme + 1) / (draws + 1)

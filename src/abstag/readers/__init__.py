@@ -1,205 +1,183 @@
-"""Readers: one module a format family, found by module name; every dump becomes records and rejects, as a stream.
+"""Readers: one module a format family, found by its name; dumps in, records and rejects out.
 
-A format module has ``NAME``, ``SUFFIXES`` (a hint only), ``sniff(head) -> bool`` on the first characters, and
-``read(stream, file) -> Iterator[Record | Reject]``. A new format is a new module; nothing else is touched.
+A format is a module here with ``NAME``, ``SUFFIXES`` (with the dot, lower case), ``sniff(head)`` (see `Format`) and
+``read(stream, file)``. A module whose name begins with "_" is none.
 """
 
-import codecs
-import glob
-import gzip
-import importlib
 import io
+import os
 import pkgutil
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from glob import glob
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol, TextIO, cast
+from typing import NamedTuple, Protocol, cast
 
 from abstag.errors import DataError
+from abstag.readers._source import HEAD, Source, open_stream
 from abstag.records import Record, Reject
-
-STDIN = "-"
-_HEAD = 65_536
-_GZIP = b"\x1f\x8b"
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Format(Protocol):
-    """What a format module offers."""
+    """What each format module offers."""
 
     NAME: str
     SUFFIXES: tuple[str, ...]
 
-    def sniff(self, head: str) -> bool:
-        """Whether the first characters of a dump (no byte-order mark) look like this format."""
-        ...
+    @staticmethod
+    def sniff(head: str) -> int:
+        """Return 0 (not this format), 1 (possible) or 2 (sure) for the first 64 KiB of a dump."""
 
-    def read(self, stream: TextIO, file: str) -> Iterator[Record | Reject]:
-        """Yield the records and rejects of a dump, numbered from 1."""
-        ...
+    @staticmethod
+    def read(stream: io.BufferedReader, file: str) -> Iterator[Record | Reject]:
+        """Read UTF-8 lazily; raises DataError when the file as a whole is unusable."""
 
 
 class Dump(NamedTuple):
-    """An open dump: the path as given, the format found, and its records and rejects as they are read."""
+    """An open dump.
+
+    Attributes
+    ----------
+    file
+        The path as given.
+    format
+        Name of its format.
+    items
+        Records and rejects, read as they are asked for; the file is closed at the end, on an error, and on ``close``.
+    """
 
     file: str
     format: str
-    items: Iterator[Record | Reject]
+    items: "Items"
+
+
+class Items(Iterator[Record | Reject]):
+    """The records and rejects of one dump; closes the file when it is done, whether or not reading has begun."""
+
+    def __init__(self, stream: io.BufferedReader, items: Iterator[Record | Reject]) -> None:
+        self._stream, self._items = stream, items
+
+    def __next__(self) -> Record | Reject:
+        try:
+            return next(self._items)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; nothing more comes."""
+        self._items = iter(())
+        self._stream.close()
 
 
 @cache
-def formats() -> dict[str, Format]:
-    """Return the format modules by name."""
-    names = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
-    modules = [cast("Format", importlib.import_module(f"{__name__}.{name}")) for name in sorted(names)]
+def formats() -> Mapping[str, Format]:
+    """Return the format modules by their ``NAME``."""
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    modules = [cast("Format", import_module(f"{__name__}.{name}")) for name in names]
     return {module.NAME: module for module in modules}
 
 
 def expand(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths, folders, globs and "-" (standard input) stand for, in order, each once.
+    """Return the files that paths, folders (with all below, hidden ones left out) and globs name, each once, in order.
 
     Raises
     ------
     DataError
-        A path is missing, or a folder or glob holds no file.
+        Nothing there, a folder without files, a glob that matches none, or a folder that may not be read.
     """
-    found = [file for path in paths for file in _expand(path)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(file for path in paths for file in _expand(path)))
 
 
-def _expand(path: str) -> list[str]:
-    if path == STDIN or Path(path).is_file():
-        return [path]
-    if Path(path).is_dir():
-        inside = (item for item in Path(path).rglob("*") if item.is_file())
-        files = sorted(str(item) for item in inside if not _hidden(item.relative_to(path)))
-    else:
-        files = sorted(
-            name
-            for name in glob.glob(path, recursive=True)  # noqa: PTH207 - takes absolute patterns too
-            if Path(name).is_file()
-        )
-    if not files:
-        what = "the folder holds no file" if Path(path).is_dir() else "no such file, folder or match"
-        raise DataError(what, where=path)
-    return files
+def sniff(head: str, name: str) -> Format:
+    """Return the format of a dump from its first 64 KiB; the suffix only decides between equals.
+
+    Raises
+    ------
+    DataError
+        No format fits, several fit equally well, or the only one that may fit contradicts the suffix.
+    """
+    certainty = {key: module.sniff(head) for key, module in formats().items()}
+    best = max(certainty.values())
+    fitting = [key for key in certainty if certainty[key] == best > 0]
+    hinted = [key for key in formats() if set(formats()[key].SUFFIXES) & {part.lower() for part in Path(name).suffixes}]
+    fitting = [key for key in fitting if key in hinted] or fitting
+    if len(fitting) > 1:
+        raise DataError(f"may be any of the formats {', '.join(fitting)}", where=name, remedy="name one with --format")
+    binary = head.count("\0") * 10 > len(head)
+    if not fitting or binary or (best == 1 and hinted and fitting[0] not in hinted):
+        raise _unknown(name, "binary, or UTF-16 without a byte order mark" if binary else None)
+    return formats()[fitting[0]]
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
-def open_dump(file: str, *, format: str | None = None) -> Dump:  # noqa: A002
-    """Open a dump, gzipped or not, and find its format by content.
+def open_dump(path: str, *, format: str | None = None) -> Dump:  # noqa: A002
+    """Open a dump, packed with gzip or not; "-" is standard input.
 
     Parameters
     ----------
-    file
-        A path, or "-" for standard input.
     format
-        Name of a format, instead of looking.
+        Name of a format, instead of looking at the content.
 
     Raises
     ------
     DataError
-        The dump is missing, empty, in no known format or in several; while items are read: not UTF-8 or UTF-16, or
-        cut off in the middle of its compression.
+        Here: not readable, empty, damaged, not UTF-8, or of no known format. While reading: the same further down.
     """
-    stack = ExitStack()
+    if format is not None and format not in formats():
+        raise DataError(f"there is no format {format!r}", where=path, remedy=_known())
+    stream = open_stream(path)
     try:
-        raw = sys.stdin.buffer if file == STDIN else stack.enter_context(Path(file).open("rb"))
-        stream = _text(cast("BinaryIO", raw), stack)
-        head = _head(stream, file)
-        module = _by_name(format) if format else sniff(head, file)
-    except (OSError, EOFError) as error:
-        stack.close()
-        raise DataError(f"cannot be read: {error}", where=file) from error
-    except UnicodeError as error:
-        stack.close()
-        raise _encoding_error(error, file) from error
+        module = _format_of(stream, path, format)
     except BaseException:
-        stack.close()
+        stream.close()
         raise
-    return Dump(file, module.NAME, _items(module, cast("TextIO", _Rewound(head, stream)), file, stack))
+    return Dump(path, module.NAME, Items(stream, module.read(stream, path)))
 
 
-def sniff(head: str, file: str) -> Format:
-    """Return the format whose signs the first characters show; the suffix decides between several.
-
-    Raises
-    ------
-    DataError
-        None fits, or several fit and the suffix does not decide; the message lists the names.
-    """
-    fitting = [module for module in formats().values() if module.sniff(head)]
-    if len(fitting) > 1:
-        suffixes = [suffix.lower() for suffix in Path(file).suffixes]
-        hinted = [module for module in fitting if set(suffixes) & set(module.SUFFIXES)]
-        fitting = hinted or fitting
-    if len(fitting) == 1:
-        return fitting[0]
-    names = ", ".join(module.NAME for module in fitting) or ", ".join(formats())
-    what = "several formats fit" if fitting else "unknown format"
-    raise DataError(what, where=file, remedy=f"name it with --format, one of {names}")
+def _format_of(stream: io.BufferedReader, path: str, name: str | None) -> Format:
+    kind = cast("Source", stream.raw).binary
+    if kind:
+        raise _unknown(path, kind)
+    head = stream.peek(HEAD).decode(errors="ignore")
+    if not head.strip():
+        raise DataError("the dump is empty", where=path)
+    return formats()[name] if name else sniff(head, path)
 
 
-def _by_name(name: str) -> Format:
-    if name not in formats():
-        raise DataError(f"unknown format {name!r}", where="--format", remedy=f"known: {', '.join(formats())}")
-    return formats()[name]
+def _known() -> str:
+    return f"known formats: {', '.join(sorted(formats()))}"
 
 
-def _text(raw: BinaryIO, stack: ExitStack) -> TextIO:
-    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
-    if buffered.peek(2)[:2] == _GZIP:
-        buffered = io.BufferedReader(cast("io.RawIOBase", stack.enter_context(gzip.open(buffered, "rb"))))
-    encoding = "utf-16" if buffered.peek(2)[:2] in _UTF16 else "utf-8-sig"
-    return io.TextIOWrapper(buffered, encoding=encoding, errors="strict", newline="")
+def _unknown(name: str, kind: str | None) -> DataError:
+    detail = f" ({kind})" if kind else ""
+    return DataError(f"unknown format{detail}", where=name, remedy=f"{_known()}; convert it, or name one with --format")
 
 
-def _head(stream: TextIO, file: str) -> str:
-    head = ""
-    while not head.strip():
-        more = stream.read(_HEAD)
-        if not more:
-            raise DataError("the dump is empty", where=file)
-        head += more
-    if "\0" in head[:1024]:
-        raise DataError("this is a binary file", where=file, remedy=f"known formats: {', '.join(formats())}")
-    return head
+def _expand(path: str) -> list[str]:
+    if path == "-":
+        return [path]
+    try:
+        if Path(path).is_dir():
+            files = _below(path)
+        elif Path(path).exists():
+            files = [path]
+        else:
+            files = sorted(file for file in glob(path, recursive=True) if not Path(file).is_dir())  # noqa: PTH207
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", where=error.filename or path) from error
+    if not files:
+        what = "no file in this folder" if Path(path).is_dir() else "no such file, folder or match"
+        raise DataError(what, where=path, remedy="check the path")
+    return files
 
 
-class _Rewound(io.TextIOBase):
-    """A text stream with the characters already read put back in front; knows no seeking, so pipes work."""
+def _below(folder: str) -> list[str]:
+    def fail(error: OSError) -> None:
+        raise error
 
-    def __init__(self, head: str, rest: TextIO) -> None:
-        self._head, self._rest = io.StringIO(head, newline=""), rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1) -> str:
-        if size is None or size < 0:
-            return self._head.read() + self._rest.read()
-        return self._head.read(size) or self._rest.read(size)
-
-    def readline(self, size: int = -1) -> str:  # type: ignore[override]
-        line = self._head.readline(size)
-        return line if line.endswith("\n") else line + self._rest.readline(size)
-
-
-def _items(module: Format, stream: TextIO, file: str, stack: ExitStack) -> Iterator[Record | Reject]:
-    with stack:
-        try:
-            yield from module.read(stream, file)
-        except UnicodeError as error:
-            raise _encoding_error(error, file) from error
-        except (OSError, EOFError) as error:
-            raise DataError(f"cannot be read to its end: {error}", where=file) from error
-
-
-def _encoding_error(error: UnicodeError, file: str) -> DataError:
-    byte = f", byte 0x{error.object[error.start]:02x}" if isinstance(error, UnicodeDecodeError) else ""
-    return DataError(f"neither UTF-8 nor UTF-16 with a byte-order mark{byte}", where=file, remedy="convert it to UTF-8")
+    found = []
+    for place, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place) / name for name in files if not name.startswith(".")]
+    return sorted(str(file) for file in found if file.is_file())

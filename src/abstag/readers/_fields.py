@@ -1,97 +1,133 @@
-"""From a source's fields, whatever they are called, to a record or a reject."""
+"""From the fields of one paper, in our names, to a record or a reject."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from abstag.records import Record, Reject
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "abstract": ("abstract", "abstract note", "abstracttext", "ab"),
-    "title": ("title", "paper title", "article title", "document title", "ti"),
-    "id": ("id", "paper_id", "paperid", "forum", "corpusid", "doi", "key"),
-    "venue": ("venue", "conference", "booktitle", "journal", "source title", "publication title"),
-    "year": ("year", "publication year", "publication_year", "pub_year"),
-    "part": ("part", "split"),
-    "areas": ("areas",),
-    "judged": ("judged",),
-    "sure": ("sure",),
-}
-DECLARED = ("keywords", "author keywords", "manual tags", "primary_area", "primary area", "topic")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER = re.compile(
-    r"\W*(?:n\W?/?\W?a|none|null|nan|tbd|tba|no abstract(?: is)?(?: available| provided)?|"
-    r"abstract not available|not available|abstract)\W*\Z",
+    r"[\W_]*(?:n/?a|nan|null|none|tb[ad]|todo|to appear|coming soon|(?:no )?abstract(?: is)? (?:not |un)?available|"
+    r"no abstract(?: provided)?|not available)?[\W_]*",
     re.IGNORECASE,
 )
 _WITHDRAWN = re.compile(
-    r"\W*(?:this (?:paper|submission|article|work) (?:has been|was|is) )?withdrawn\b", re.IGNORECASE
+    r"\W*(?:(?:this|the)\s+(?:arxiv\s+)?(?:paper|submission|article|manuscript|preprint|work|version)\s+"
+    r"(?:has\s+been|was|is)\s+)?(?:temporarily\s+)?(?:withdrawn|retracted)\b",
+    re.IGNORECASE,
 )
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_NO = frozenset({"0", "false", "no"})
+_WITHDRAWN_WORDS = 40
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
-def build(fields: Mapping[str, Any], *, file: str, n: int, line: int | None) -> Record | Reject:
-    """Return the record of a mapping from lower-case field names to values, or the reject that says what it lacks."""
-    title, own_id = _text(_first(fields, "title")), _text(_first(fields, "id"))
-    abstract = _text(_first(fields, "abstract"))
-    problem = _problem(abstract)
-    if abstract is None or problem:
-        reason, detail = problem or ("no abstract", "")
-        return Reject(file, n, line, reason, detail, title, own_id)
-    venue = _text(_first(fields, "venue"))
+class Place(NamedTuple):
+    """Where a record stands: file as given, 1-based number in it, 1-based physical line or None."""
+
+    file: str
+    n: int
+    line: int | None
+
+
+class Fault(NamedTuple):
+    """Why a paper cannot be used: a fixed phrase, and detail."""
+
+    reason: str
+    detail: str = ""
+
+
+def item(fields: Mapping[str, object], place: Place) -> Record | Reject:
+    """Return the record, or the reject that says why there is none.
+
+    Parameters
+    ----------
+    fields
+        Any of abstract, title, id, venue, year, part, areas, judged, sure, keywords, primary_area, topic. Lists may be
+        joined by ";". A missing or blank value is None; the areas ``[]`` and "none" are the answer "none".
+    """
+    title, name = text(fields.get("title")), identifier(fields.get("id"))
+    abstract, sure = fields.get("abstract"), _flag(fields.get("sure"))
+    fault = abstract_fault(abstract) or _sure_fault(fields.get("sure"), sure)
+    if fault:
+        return Reject(*place, *fault, title, name)
     return Record(
-        file=file,
-        n=n,
-        line=line,
-        abstract=abstract,
+        *place,
+        abstract=text(abstract) or "",
         title=title,
-        id=own_id,
-        venue=venue,
-        year=year_of(_first(fields, "year")) or year_of(venue),
-        part=_text(_first(fields, "part")),
-        declared=tuple(text for name in DECLARED for text in strings(fields.get(name))),
-        areas=_areas(_first(fields, "areas")),
-        judged=tuple(strings(_first(fields, "judged"))) or None,
-        sure=str(_first(fields, "sure")).strip().lower() not in _NO,
+        id=name,
+        venue=text(fields.get("venue")),
+        year=year(fields.get("year"), fields.get("venue")),
+        part=text(fields.get("part")),
+        declared=_declared(fields),
+        areas=_areas(fields.get("areas")),
+        judged=_areas(fields.get("judged")) or None,
+        sure=sure is not False,
     )
 
 
-def strings(value: Any) -> list[str]:
-    """Return the strings of a list, or of one string joined by semicolons; anything else counts as nothing."""
-    parts: Iterable[Any] = value.split(";") if isinstance(value, str) else value if isinstance(value, list) else ()
-    return [part.strip() for part in parts if isinstance(part, str) and part.strip()]
-
-
-def year_of(value: Any) -> int | None:
-    """Return the first year 1900–2099 in a number or text, None without one."""
-    found = _YEAR.search(str(value)) if value is not None else None
-    return int(found.group()) if found else None
-
-
-def _first(fields: Mapping[str, Any], name: str) -> Any:
-    values = (fields.get(synonym) for synonym in FIELDS[name])
-    return next((value for value in values if value is not None and value != ""), None)
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return None
-    return str(value).strip() or None
-
-
-def _problem(abstract: str | None) -> tuple[str, str] | None:
-    if abstract is None:
-        return "no abstract", ""
-    if _PLACEHOLDER.match(abstract):
-        return "placeholder abstract", abstract[:60]
-    if _WITHDRAWN.match(abstract):
-        return "withdrawn", abstract[:60]
+def abstract_fault(abstract: object) -> Fault | None:
+    """Return why this is no abstract, None if it may be one."""
+    if not isinstance(abstract, str) or not abstract.strip():
+        kind = "missing or null" if abstract is None else "blank" if isinstance(abstract, str) else "not a text"
+        return Fault("no abstract", kind)
+    if len(abstract) <= 100 and _PLACEHOLDER.fullmatch(abstract):
+        return Fault("placeholder abstract", abstract.strip()[:100])
+    if _WITHDRAWN.match(abstract) and len(abstract[:1000].split()) <= _WITHDRAWN_WORDS:
+        return Fault("withdrawn", abstract.strip()[:100])
     return None
 
 
-def _areas(value: Any) -> tuple[str, ...] | None:
-    if isinstance(value, str) and value.strip().lower() == "none":
-        return ()
-    if isinstance(value, list) or (isinstance(value, str) and value.strip()):
-        return tuple(strings(value))
+def text(value: object) -> str | None:
+    """Return a string without white space around it and without lone surrogates; None for anything else and blanks."""
+    return _SURROGATE.sub("\ufffd", value.strip()) or None if isinstance(value, str) else None
+
+
+def identifier(value: object) -> str | None:
+    """Return a source's own id as a string, None if it is neither a text nor a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return str(value)
+    return text(value)
+
+
+def year(*sources: object) -> int | None:
+    """Return the first year 1900–2099 that the sources hold as a number or inside a text."""
+    for source in sources:
+        if isinstance(source, int | float) and 1900 <= source < 2100:
+            return int(source)
+        found = _YEAR.search(source) if isinstance(source, str) else None
+        if found:
+            return int(found[0])
+    return None
+
+
+def _declared(fields: Mapping[str, object]) -> tuple[str, ...]:
+    keywords = fields.get("keywords")
+    if isinstance(keywords, str):
+        keywords = keywords.split(";" if ";" in keywords else ",")
+    values: list[object] = []
+    for value in (keywords, fields.get("primary_area"), fields.get("topic")):
+        values += value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(name for name in map(text, values) if name))
+
+
+def _areas(value: object) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        if value.strip().casefold() == "none":
+            return ()
+        names = tuple(name for name in map(text, value.split(";")) if name)
+        return names or None
+    if isinstance(value, list):
+        return tuple(str(name).strip() for name in value if name is not None)
+    return None if value is None else (str(value)[:100],)
+
+
+def _flag(value: object) -> bool | None:
+    known = value if isinstance(value, str) else f"{value:d}" if isinstance(value, bool) else repr(value)
+    return _FLAGS.get(known.strip().casefold()[:10])
+
+
+def _sure_fault(value: object, sure: bool | None) -> Fault | None:  # noqa: FBT001
+    if sure is None and value is not None and value != "":
+        return Fault("bad value", f"sure must be 0 or 1, not {str(value)[:20]!r}")
     return None

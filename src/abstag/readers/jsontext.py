@@ -1,127 +1,166 @@
-"""JSON arrays, objects that hold one, and JSON Lines: paperlists, OpenReview 1 and 2, arXiv snapshot, our own."""
+"""JSON: an array, an object that holds one, or an object a line; shapes of OpenReview, arXiv, paper lists and ours."""
 
+import io
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from datetime import UTC, datetime
+from typing import NamedTuple
 
-from abstag.readers._fields import build, year_of
+from abstag.readers._fields import Place, item, text, year
 from abstag.records import Record, Reject
 
 NAME = "json"
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 
-_LISTS = ("data", "papers", "notes", "results", "records", "items")
+_OPENING = re.compile(r'\{\s*["}]|\[\s*(?:[{"\]]|null|\d+\s*,)')
+_LINE = re.compile(r'^\{".*\}\s*$', re.MULTILINE)
+_STARTS, _ENDS = ("start_map", "start_array"), ("end_map", "end_array")
+_LISTS = frozenset(("data", "papers", "notes", "results", "records", "items", "entries"))
+_PAPER = frozenset(("abstract", "content"))
+_IDS = ("id", "forum", "paper_id", "paperid", "corpusid")
+_VENUES = ("venue", "conference", "booktitle", "journal")
+_DEPTH = 100
 
 
-def sniff(head: str) -> bool:
-    """Whether the text begins with an object or an array of objects."""
-    start = head.lstrip()
-    return start[:1] == "{" or (start[:1] == "[" and start[1:].lstrip()[:1] in ("{", "]", ""))
+class Layout(NamedTuple):
+    """Where papers stand: ``level`` containers deep, inside the top-level key ``key`` if not None."""
+
+    level: int
+    key: str | None = None
 
 
-def read(stream: TextIO, file: str) -> Iterator[Record | Reject]:
-    """Yield the records of lines or of an array, whichever the dump holds, without loading it whole."""
-    number, first = _first_line(stream)
-    if _is_object(first):
-        yield from _lines(stream, file, number, first)
-    else:
-        yield from _array(_Chained(first, stream), file)
+def sniff(head: str) -> int:
+    """Return 2 when the text opens as JSON, 1 when only some later line is an object."""
+    return 2 if _OPENING.match(head.lstrip()) else int(_LINE.search(head) is not None)
 
 
-def _first_line(stream: TextIO) -> tuple[int, str]:
-    for number, line in enumerate(stream, start=1):
-        if line.strip():
-            return number, line
-    return 1, ""
+def read(stream: io.BufferedReader, file: str) -> Iterator[Record | Reject]:
+    """Yield one item for each element or line, in constant memory.
+
+    A line that is not JSON is a reject. After a defect inside an array, one reject stands for the rest of the file.
+    """
+    layout = _layout(stream.peek())
+    found = _lines(stream) if layout is None else _elements(stream, layout)
+    for n, (line, value) in enumerate(found, 1):
+        place = Place(file, n, line)
+        if isinstance(value, Exception):
+            yield Reject(*place, "bad JSON", " ".join(str(value).split())[:200])
+        elif not isinstance(value, dict):
+            yield Reject(*place, "not an object", type(value).__name__)
+        else:
+            yield item(_fields(value), place)
 
 
-def _is_object(line: str) -> bool:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and not any(isinstance(value.get(name), list) for name in _LISTS)
+def _fields(paper: Mapping[str, object]) -> dict[str, object]:
+    """Lift OpenReview's ``content`` and ``{"value": …}``, and find id, venue and year under their other names."""
+    content = paper.get("content")
+    lifted = (content if isinstance(content, dict) else {}) | {k: v for k, v in paper.items() if k != "content"}
+    fields = {k.casefold(): v["value"] if isinstance(v, dict) and "value" in v else v for k, v in lifted.items()}
+    venue = next((found for name in _VENUES if (found := text(fields.get(name)))), None)
+    snapshot = fields.get("categories") and (fields.get("versions") or fields.get("update_date"))
+    if venue is None and snapshot:
+        venue = "arXiv"
+    fields["id"] = next((fields[name] for name in _IDS if fields.get(name) not in (None, "")), None)
+    return fields | {"venue": venue, "year": year(fields.get("year"), venue) or _dated(fields)}
 
 
-def _lines(stream: TextIO, file: str, number: int, first: str) -> Iterator[Record | Reject]:
-    n = 0
-    for line_number, line in enumerate(_chain(first, stream), start=number):
-        if not line.strip():
-            continue
-        n += 1
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            yield Reject(file, n, line_number, "bad JSON", str(error))
-            continue
-        yield _record(value, file, n, line_number)
+def _dated(fields: Mapping[str, object]) -> int | None:
+    """Return the year of the first version, the last update or, in milliseconds, of creation."""
+    versions = fields.get("versions")
+    first = versions[0] if isinstance(versions, list) and versions else None
+    created = first.get("created") if isinstance(first, dict) else None
+    found = year(created, fields.get("published"), fields.get("update_date"))
+    moment = fields.get("cdate")
+    if found is None and isinstance(moment, int) and 0 < moment < 4e12:
+        return datetime.fromtimestamp(moment / 1000, UTC).year
+    return found
 
 
-def _chain(first: str, stream: TextIO) -> Iterator[str]:
-    yield first
-    yield from stream
+def _lines(stream: io.BufferedReader) -> Iterator[tuple[int, object]]:
+    for number, line in enumerate(stream, 1):
+        if not line.isspace():
+            try:
+                yield number, json.loads(line.decode(), strict=False, parse_constant=_refuse)
+            except (ValueError, RecursionError) as error:
+                yield number, error
 
 
-class _Chained:
-    """A stream for ijson: the line already read, then the rest, as UTF-8 bytes."""
-
-    def __init__(self, first: str, rest: TextIO) -> None:
-        self._first, self._rest = first, rest
-
-    def read(self, size: int = -1) -> bytes:
-        if size == 0:
-            return b""
-        head, self._first = self._first, ""
-        return (head or self._rest.read(size)).encode("utf-8", "surrogatepass")
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
-def _array(stream: _Chained, file: str) -> Iterator[Record | Reject]:
+def _layout(head: bytes) -> Layout | None:
+    """Return where the papers stand, None when they stand one a line."""
+    opening = head.lstrip()
+    if opening.startswith(b"["):
+        return Layout(1)
+    if not opening.startswith(b"{"):
+        return None
+    key = _list_key(head)
+    if key is not None:
+        return Layout(2, key)
+    lines = [line.strip() for line in opening.splitlines()]
+    spread = lines[0][-1:] in b"{[," and len(lines) > 1 and not lines[1].startswith(b"{")
+    return Layout(0) if spread else None
+
+
+def _list_key(head: bytes) -> str | None:
+    """Return the key of the first object that holds a list of papers; None when the object is a paper itself."""
     import ijson
 
-    n = 0
+    depth, key = 0, None
     try:
-        for value in _items(ijson.parse(stream, use_float=True), ijson.ObjectBuilder):
-            n += 1
-            yield _record(value, file, n, None)
-    except (ijson.JSONError, RecursionError, ValueError) as error:
-        yield Reject(file, n + 1, None, "bad JSON", f"what follows cannot be read: {error}")
+        for event, value in ijson.basic_parse(io.BytesIO(head), use_float=True):
+            depth -= event in _ENDS
+            if event == "map_key" and depth == 1:
+                key = str(value)
+            if (depth == 0 and event == "end_map") or (depth == 1 and event == "map_key" and key in _PAPER):
+                return None
+            if depth == 2 and event == "start_map" and key in _LISTS:
+                return key
+            depth += event in _STARTS
+    except ijson.JSONError:  # the head ends in the middle, or is damaged: the reading proper will say
+        pass
+    return None
 
 
-def _items(events: Iterator[tuple[str, str, Any]], builder_class: Any) -> Iterator[Any]:
-    """Yield the items of the outer array or of the first known list in the outer object; else the object itself."""
-    places = {"item"} | {f"{name}.item" for name in _LISTS}
-    builder, place, depth = None, "", 0
-    for prefix, event, value in events:
-        if builder is None and prefix in places and event not in ("end_array", "end_map"):
-            builder, place, depth = builder_class(), prefix, 0
-        if builder is None or not prefix.startswith(place):
-            continue
-        builder.event(event, value)
-        depth += (event in ("start_map", "start_array")) - (event in ("end_map", "end_array"))
-        if depth == 0 and prefix == place:
-            yield builder.value
-            builder = None
+def _elements(stream: io.BufferedReader, layout: Layout) -> Iterator[tuple[None, object]]:
+    import ijson
+
+    # Not `ijson.items`: memory grows with the square of the depth. Not without use_float: ijson 3.6.0's C back end dies
+    # of a segmentation fault on an integer of 5,000 digits.
+    events = ijson.basic_parse(stream, use_float=True, multiple_values=True, buf_size=1 << 14)
+    try:
+        for value in _built(_inside(events, layout)):
+            yield None, value
+    except ijson.JSONError as error:
+        yield None, ValueError(f"the rest of the file is unreadable: {str(error).splitlines()[0]}")
 
 
-def _record(value: Any, file: str, n: int, line: int | None) -> Record | Reject:
-    if not isinstance(value, Mapping):
-        return Reject(file, n, line, "not an object", f"found {type(value).__name__}")
-    return build(_fields(value), file=file, n=n, line=line)
+def _inside(events: Iterator[tuple[str, object]], layout: Layout) -> Iterator[tuple[int, str, object]]:
+    """Yield depth below the element, event and value of all that belongs to elements."""
+    depth, key = 0, None
+    for event, value in events:
+        depth -= event in _ENDS
+        if event == "map_key" and depth == 1:
+            key = value
+        below = depth - layout.level
+        closes_list = below < 0
+        if not closes_list and (layout.key is None or key == layout.key) and not (below == 0 and event == "map_key"):
+            yield below, event, value
+        depth += event in _STARTS
 
 
-def _fields(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return lower-case fields; OpenReview's ``content`` is unfolded, its ``value`` boxes opened."""
-    content = value.get("content")
-    merged = {**value, **content} if isinstance(content, Mapping) else dict(value)
-    fields = {key.lower(): _unboxed(item) for key, item in merged.items()}
-    for name in ("primary_area", "topic"):
-        if isinstance(fields.get(name), str):
-            fields[name] = [fields[name]]
-    if "categories" in fields and not any(fields.get(name) for name in ("venue", "conference", "journal")):
-        fields["venue"] = "arXiv"
-        fields["year"] = fields.get("year") or year_of(fields.get("update_date"))
-    return fields
+def _built(events: Iterator[tuple[int, str, object]]) -> Iterator[object]:
+    """Put elements together; one nested too deep becomes a RecursionError."""
+    from ijson.common import ObjectBuilder
 
-
-def _unboxed(item: Any) -> Any:
-    return item["value"] if isinstance(item, Mapping) and "value" in item else item
+    builder, deep = ObjectBuilder(), False
+    for below, event, value in events:
+        deep = deep or below > _DEPTH
+        if below <= _DEPTH:
+            builder.event(event, value)
+        if below == 0 and event not in _STARTS:
+            yield RecursionError(f"nested more than {_DEPTH} deep") if deep else builder.value
+            builder, deep = ObjectBuilder(), False
