@@ -18,10 +18,11 @@ _HASHES = re.compile(r"#{1,6}\s")
 _END = re.compile(r"""[.!?;,…。！？][\s"'”’)\]*_]*$""")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W\d_][\w&'/+-]*")
-_LIST_WORDS = frozenset(
-    ["accepted", "paper", "papers", "list", "abstract", "abstracts", "proceedings", "conference", "track", "oral", "orals", "poster", "posters", "spotlight", "spotlights", "session", "sessions", "workshop", "workshops"]
+_LIST_WORD = re.compile(
+    r"papers?|accepted|list|abstracts?|proceedings|conference|track|orals?|posters?|spotlights?|sessions?|workshops?",
+    re.IGNORECASE,
 )
-_FILLER = _LIST_WORDS | frozenset(["of", "the", "at", "from", "in", "for", "on", "and", "main"])
+_LINK_WORDS = frozenset({"of", "the", "at", "from", "in", "for", "on", "and", "main"})
 _LIST_SIGNS = re.compile("论文|列表|摘要")
 
 
@@ -68,13 +69,17 @@ def heading(text: str) -> Heading | None:
     if not _HASHES.match(text) and (len(text.split()) > _HEADING_WORDS or _END.search(text)):
         return None
     years, words = _YEAR.findall(text), _WORD.findall(_YEAR.sub(" ", text))
-    if not (_HASHES.match(text) or years or _LIST_SIGNS.search(text) or _LIST_WORDS & set(map(str.casefold, words))):
+    if not (_HASHES.match(text) or years or _LIST_SIGNS.search(text) or any(map(_LIST_WORD.fullmatch, words))):
         return None
-    names = [word for word in words if word.isascii() and word.casefold() not in _FILLER]
+    names = [word for word in words if word.isascii() and not _is_filler(word)]
     named = len(names) < len(words) or any(sum(map(str.isupper, name)) > 1 for name in names)
     if len(years) != 1 or len(names) > 4 or not (named or not names):
         return Heading(None, None)
     return Heading(" ".join(names) or None, int(years[0]))
+
+
+def _is_filler(word: str) -> bool:
+    return word.casefold() in _LINK_WORDS or _LIST_WORD.fullmatch(word) is not None
 
 
 def _item(text: str, place: Place, current: Heading) -> Record | Reject:
