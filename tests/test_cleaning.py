@@ -87,37 +87,12 @@ def test_broken_latex_loses_no_letters(raw: str) -> None:
         assert word in words or word in kept
 
 
-PIECES = st.sampled_from(
-    [
-        *"ab5 ${}\\%*_<>&~^-[]()|#\"'`\n",
-        "\\emph{",
-        "\\cite{",
-        "$x$",
-        "\\frac",
-        "\\left(",
-        "{\\em ",
-        "**",
-        "&amp;",
-        "&lt;",
-    ]
-    + [
-        "<p>",
-        "</i>",
-        "é",
-        "Ã©",
-        "\u0301",
-        "\xad",
-        "\ud800",
-        "ﬁ",
-        "𝒪",
-        "- ",
-        "word",
-        "\\(",
-        "\\)",
-        "\\$",
-        "](https://a)",
-    ]
+SIGNS = "ab5 ${}\\%*_<>&~^-[]()|#\"'`\n"
+DIRT = (
+    "\\emph{ \\cite{ $x$ \\frac \\left( {\\em ** &amp; &lt; <p> </i> é Ã© \u0301 \xad \ud800 ﬁ 𝒪 - word \\( \\) "
+    "\\$ \\o ](https://a) \\verb \\u2014 __ -- `` \\log \\sqrt"
 )
+PIECES = st.sampled_from([*SIGNS, *DIRT.split(" ")])
 
 
 @settings(max_examples=600, deadline=None)
