@@ -18,7 +18,7 @@ from abstag.records import Documents, FloatArray
 from abstag.taxonomy import Taxonomy, parse_taxonomy
 
 FORMAT = 1
-_WEIGHTS, _STRINGS, _KEYS, _CARD, _HEAD = "weights.safetensors", "strings.json", "keys.txt", "README.md", "bundle.json"
+_WEIGHTS, _STRINGS, _KEYS, _CARD, _HEAD = "weights.safetensors", "strings.json", "keys.json", "README.md", "bundle.json"
 _TOLERANCE = 1e-6
 _PROBE = Documents(
     ["probe-1", "probe-2"],
@@ -64,7 +64,7 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
     state = bundle.scorer.state()
     save_file({name: np.ascontiguousarray(array) for name, array in state.arrays.items()}, folder / _WEIGHTS)
     (folder / _STRINGS).write_text(json.dumps(state.strings, ensure_ascii=False), encoding="utf-8")
-    (folder / _KEYS).write_text("".join(f"{key}\n" for key in sorted(bundle.training_keys)), encoding="utf-8")
+    (folder / _KEYS).write_text(json.dumps(sorted(bundle.training_keys), ensure_ascii=False), encoding="utf-8")
     (folder / _CARD).write_text(card, encoding="utf-8")
     head = {
         "format": FORMAT,
@@ -94,7 +94,7 @@ def load_bundle(folder: Path) -> Bundle:
             scorer=SCORERS[head["kind"]].restore(_read_state(folder)),
             decision=_decision(head["decision"]),
             taxonomy=parse_taxonomy(head["taxonomy"], where=str(folder)),
-            training_keys=frozenset((folder / _KEYS).read_text(encoding="utf-8").splitlines()),
+            training_keys=frozenset(json.loads((folder / _KEYS).read_text(encoding="utf-8"))),
         )
         deviation = float(np.abs(bundle.probabilities(_PROBE) - np.array(head["self_test"])).max())
     except (KeyError, ValueError, TypeError, IndexError) as error:

@@ -291,7 +291,7 @@ def _card(result: RunResult, trained: int) -> str:
         f"Trained on {trained} papers of the corpus {result.corpus['name']} ({result.corpus['fingerprint']}).",
         f"Macro-F1 {result.metrics['macro_f1']:.3f} [{low:.3f}, {high:.3f}] on {result.metrics['n']} unseen papers",
         f"(part {result.metric_part}, experiment {result.experiment}, seed {result.seed}).",
-        "Keys of the training papers are in keys.txt; `abstag eval` leaves those papers out.",
+        "Keys of the training papers are in keys.json; `abstag eval` leaves those papers out.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -115,7 +115,7 @@ class Store:
 def row(result: RunResult) -> dict[str, Any]:
     """Return what lists of runs show of a result, as docs/contracts.md says."""
     names = ("id", "status", "experiment", "classifier", "seed", "corpus", "metric_part", "metrics", "parts")
-    costs = ("fit_seconds", "texts_per_second", "peak_mb", "looks", "error")
+    costs = ("fit_seconds", "texts_per_second", "peak_mb", "looks", "decision", "config", "versions", "error")
     return {name: getattr(result, name) for name in (*names, *costs)}
 
 

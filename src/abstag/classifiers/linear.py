@@ -80,7 +80,7 @@ class LogReg(Linear):
         A term stands in at least this many training papers.
     """
 
-    def __init__(self, C: float = 10.0, balanced: bool = True, min_df: int = 2) -> None:  # noqa: FBT001, FBT002, N803
+    def __init__(self, C: float = 30.0, balanced: bool = True, min_df: int = 2) -> None:  # noqa: FBT001, FBT002, N803
         super().__init__(min_df)
         self.C, self.balanced = C, balanced
 
@@ -95,7 +95,7 @@ class LogReg(Linear):
 class SVM(Linear):
     """Linear support vector machine, squared hinge loss, L2; parameters as for `LogReg`."""
 
-    def __init__(self, C: float = 1.0, balanced: bool = True, min_df: int = 2) -> None:  # noqa: FBT001, FBT002, N803
+    def __init__(self, C: float = 3.0, balanced: bool = True, min_df: int = 2) -> None:  # noqa: FBT001, FBT002, N803
         super().__init__(min_df)
         self.C, self.balanced = C, balanced
 
@@ -118,7 +118,7 @@ class NaiveBayes(Linear):
         A term stands in at least this many training papers.
     """
 
-    def __init__(self, alpha: float = 0.1, norm: bool = False, min_df: int = 2) -> None:  # noqa: FBT001, FBT002
+    def __init__(self, alpha: float = 0.05, norm: bool = False, min_df: int = 2) -> None:  # noqa: FBT001, FBT002
         super().__init__(min_df)
         self.alpha, self.norm = alpha, norm
 
