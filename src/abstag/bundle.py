@@ -12,7 +12,7 @@ from abstag import __version__
 from abstag.classifiers.base import Scorer, State
 from abstag.classifiers.scorers import SCORERS
 from abstag.decision import Decision
-from abstag.errors import ArtifactError
+from abstag.errors import ArtifactError, DataError
 from abstag.files import canonical_hash, file_hash, read_json, write_json
 from abstag.records import Documents, FloatArray
 from abstag.taxonomy import Taxonomy, parse_taxonomy
@@ -61,6 +61,12 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
     """Write a bundle into an existing empty folder (see `files.new_folder`)."""
     from safetensors.numpy import save_file
 
+    if SCORERS.get(bundle.scorer.kind) is not type(bundle.scorer):
+        raise ArtifactError(
+            f"a scorer of kind {bundle.scorer.kind!r} cannot be restored",
+            where=folder,
+            remedy=f"known: {', '.join(SCORERS)}",
+        )
     state = bundle.scorer.state()
     save_file({name: np.ascontiguousarray(array) for name, array in state.arrays.items()}, folder / _WEIGHTS)
     (folder / _STRINGS).write_text(json.dumps(state.strings, ensure_ascii=False), encoding="utf-8")
@@ -87,6 +93,8 @@ def load_bundle(folder: Path) -> Bundle:
     ArtifactError
         No bundle here, a newer format, a checksum that differs, damaged content, or a self-test that fails.
     """
+    from safetensors import SafetensorError
+
     head = _verified_head(folder)
     try:
         bundle = Bundle(
@@ -97,7 +105,7 @@ def load_bundle(folder: Path) -> Bundle:
             training_keys=frozenset(json.loads((folder / _KEYS).read_text(encoding="utf-8"))),
         )
         deviation = float(np.abs(bundle.probabilities(_PROBE) - np.array(head["self_test"])).max())
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, SafetensorError, DataError) as error:
         raise ArtifactError(f"the bundle is damaged: {error!r}", where=folder) from error
     if not deviation <= _TOLERANCE:
         raise ArtifactError(f"the self-test is off by {deviation:.2g}", where=folder, remedy="make the bundle again")
@@ -108,7 +116,7 @@ def _verified_head(folder: Path) -> dict[str, Any]:
     if not (folder / _HEAD).is_file():
         raise ArtifactError("no bundle here", where=folder, remedy="name a run or a folder that holds bundle.json")
     head = read_json(folder / _HEAD)
-    if not isinstance(head, dict) or not isinstance(head.get("format"), int):
+    if not isinstance(head, dict) or not isinstance(head.get("format"), int) or "checksums" not in head:
         raise ArtifactError("this is no bundle", where=folder / _HEAD)
     if head["format"] > FORMAT:
         raise ArtifactError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from abstag import __version__
-from abstag.errors import AbstagError
+from abstag.errors import AbstagError, DataError
 
 _EPILOG = """examples:
   abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
@@ -204,6 +204,8 @@ def _tag(options: argparse.Namespace) -> int:
     else:
         with new_file(Path(options.out), force=options.force) as out:
             tally = tag(options.paths, bundle, out, format=options.format)
+    if tally.read == tally.decisions["reject"]:
+        raise DataError(f"all {tally.read} records were rejected", where=", ".join(options.paths))
     if not options.quiet:
         print(tally, file=sys.stderr)
     return 0

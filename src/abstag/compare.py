@@ -14,7 +14,7 @@ from abstag import metrics, statistics
 from abstag.errors import DataError
 from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
-from abstag.records import BoolArray, FloatArray
+from abstag.records import BoolArray, FloatArray, IntArray
 from abstag.results import RunResult, ScoreTable, flat
 from abstag.store import load_result, read_scores
 
@@ -112,7 +112,7 @@ def _refuse_unlike(first: Configuration, result: RunResult, scores: ScoreTable) 
     if not any(reasons.values()):
         reasons["masks"] = not np.array_equal(known.known, scores.known)
         reasons["gold labels"] = not np.array_equal(known.gold & known.known, scores.gold & scores.known)
-        reasons["duplicate groups"] = not np.array_equal(known.groups, scores.groups)
+        reasons["duplicate groups"] = not np.array_equal(_renumbered(known.groups), _renumbered(scores.groups))
     differing = [name for name, differs in reasons.items() if differs]
     if differing:
         raise DataError(
@@ -120,6 +120,12 @@ def _refuse_unlike(first: Configuration, result: RunResult, scores: ScoreTable) 
             where=result.id,
             remedy="only runs on the same papers can be compared",
         )
+
+
+def _renumbered(groups: IntArray) -> IntArray:
+    """Return group numbers by first member, so that equal partitions are equal arrays."""
+    _, first, member = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(first[member], dtype=np.intp)
 
 
 def _pairs(configurations: Sequence[Configuration], part: str, rows: BoolArray) -> Iterator[dict[str, Any]]:
@@ -169,7 +175,7 @@ def _over_seeds(statistic: Callable[[NDArray[Any]], FloatArray]) -> Callable[[ND
 
 
 def _differs_in(first: Configuration, second: Configuration) -> list[str]:
-    a, b = (flat(item.runs[0].config) for item in (first, second))
+    a, b = ({**flat(item.runs[0].config), "corpus": item.runs[0].corpus["fingerprint"]} for item in (first, second))
     return sorted(
         key
         for key in {*a, *b}

@@ -21,11 +21,12 @@ from hydra.types import RunMode
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from abstag import __version__
 from abstag.classifiers.base import Classifier
 from abstag.corpus import Corpus, ingest, load_corpus
 from abstag.decision import Policy
 from abstag.errors import AbstagError, ConfigError
-from abstag.files import file_hash
+from abstag.files import file_hash, read_json
 from abstag.labels import RANK
 from abstag.resources import resource
 from abstag.results import RunResult
@@ -73,6 +74,9 @@ class Config:
     keep_bundle: bool = MISSING
     runs_dir: str = MISSING
     plugins: list[str] = field(default_factory=list)
+
+
+_NESTED = (("data", DataConfig), ("decision", DecisionConfig))
 
 
 @dataclass(slots=True)
@@ -137,15 +141,15 @@ def launch(arguments: Sequence[str]) -> Launched:
         main = hydra.main(version_base="1.3", config_path=str(resource("conf")), config_name="config")(job)
         try:
             main()
-        except (HydraException, OmegaConfBaseException) as error:
-            raise _readable(error) from error
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise _readable(error, arguments) from error
     return launched
 
 
 @contextmanager
 def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
     """Hand arguments to Hydra, which reads ``sys.argv``, and have it raise what it would otherwise print."""
-    kept, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    kept, full = list(sys.argv), os.environ.get("HYDRA_FULL_ERROR")
     many = [word for word in arguments if word in {"-m", "--multirun"}]  # argparse wants them before the overrides
     sys.argv = ["abstag run", *many, *(word for word in arguments if word not in many)]
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -153,11 +157,12 @@ def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         sys.argv = kept
-        if full is None:
-            del os.environ["HYDRA_FULL_ERROR"]
+        del os.environ["HYDRA_FULL_ERROR"]
+        if full is not None:
+            os.environ["HYDRA_FULL_ERROR"] = full
 
 
-def _readable(error: Exception) -> ConfigError:
+def _readable(error: Exception, overrides: Sequence[str]) -> ConfigError:
     """Turn Hydra's message of several lines into one that names key and remedy."""
     text = f"{error}\n{error.__cause__ or ''}"
     choice = re.search(
@@ -168,7 +173,7 @@ def _readable(error: Exception) -> ConfigError:
         return ConfigError(f"there is no {group} {name!r}", remedy=f"known: {', '.join(choice.group(2).split())}")
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
-        near = difflib.get_close_matches(key.group(1), _known_keys(), n=1)
+        near = difflib.get_close_matches(key.group(1), _known_keys(overrides), n=1, cutoff=0.5)
         remedy = f"did you mean {near[0]!r}?" if near else "`abstag run --cfg job` shows all keys"
         return ConfigError(f"unknown key {key.group(1)!r}", remedy=remedy)
     value = re.search(r"(Value .*?)\s+full_key: (\S+)", text, re.DOTALL)
@@ -177,10 +182,15 @@ def _readable(error: Exception) -> ConfigError:
     return ConfigError(text.partition("\nSet the environment variable")[0], where="configuration")
 
 
-def _known_keys() -> list[str]:
-    nested = (("data", DataConfig), ("decision", DecisionConfig))
-    below = [f"{group}.{item.name}" for group, schema in nested for item in fields(schema)]
-    return [*(item.name for item in fields(Config)), *below]
+def _known_keys(overrides: Sequence[str]) -> list[str]:
+    """Return the keys of the schema, and those of the chosen classifier and split."""
+    chosen = dict(word.partition("=")[::2] for word in overrides)
+    known = [item.name for item in fields(Config)]
+    known += [f"{group}.{item.name}" for group, schema in _NESTED for item in fields(schema)]
+    for group, default in (("classifier", "logreg"), ("split", "kfold")):
+        path = resource("conf") / group / f"{chosen.get(group, default)}.yaml"
+        known += [f"{group}.{key!s}" for key in OmegaConf.load(path)] if path.is_file() else []
+    return known
 
 
 def build(config: DictConfig, label: str) -> Experiment:
@@ -204,8 +214,13 @@ def build(config: DictConfig, label: str) -> Experiment:
     if not isinstance(classifier, Classifier):
         raise ConfigError(f"{type(classifier).__name__} is no abstag Classifier", where="classifier._target_")
     splitter = _instance(plain["split"], "split", plugins)
+    if not callable(getattr(splitter, "split", None)):
+        raise ConfigError(f"{type(splitter).__name__} cannot split", where="split._target_")
+    if plain["seed"] < 0:
+        raise ConfigError(f"{plain['seed']} is negative", where="seed")
     policy = Policy(**plain["decision"])
     training = _training(plain["data"])
+    classifier.check()
     classifier.fingerprint()
     return Experiment(
         name=plain["name"],
@@ -244,14 +259,15 @@ def embedded_corpus(runs_dir: Path) -> Path:
     """Return the folder of the ingested embedded corpus; ingest it when it is not there in this very version."""
     dump, taxonomy = resource(_EMBEDDED), load_taxonomy()
     folder = runs_dir / ".corpus" / f"{file_hash(dump)[:12]}-{taxonomy.digest}" / "embedded"
-    if not (folder / "manifest.json").is_file():
+    manifest = folder / "manifest.json"
+    if not manifest.is_file() or read_json(manifest).get("version") != __version__:
         ingest([str(dump)], folder, taxonomy=taxonomy, force=True)
     return folder
 
 
 def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return what identifies a run: the configuration without paths and without what cannot change numbers."""
-    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle"}}
+    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins"}}
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
     return kept
@@ -261,6 +277,8 @@ def _instance(node: Any, where: str, plugins: Sequence[str]) -> Any:
     if not isinstance(node, dict) or not isinstance(node.get("_target_"), str):
         raise ConfigError("a mapping with `_target_` is needed", where=where)
     target = _target(node["_target_"], where, plugins)
+    if not inspect.isclass(target) or inspect.isabstract(target):
+        raise ConfigError(f"{node['_target_']!r} is no class that can be built", where=f"{where}._target_")
     parameters = inspect.signature(target).parameters
     hints = get_type_hints(target.__init__)
     values = {key: value for key, value in node.items() if key != "_target_"}
@@ -272,7 +290,12 @@ def _instance(node: Any, where: str, plugins: Sequence[str]) -> Any:
     missing = [name for name, p in parameters.items() if p.default is p.empty and name not in values]
     if missing:
         raise ConfigError(f"{missing[0]!r} is missing", where=where)
-    return target(**{key: _typed(value, hints.get(key, Any), f"{where}.{key}") for key, value in values.items()})
+    try:
+        return target(**{key: _typed(value, hints.get(key, Any), f"{where}.{key}") for key, value in values.items()})
+    except ConfigError as error:
+        if error.where in target.__init__.__annotations__:
+            raise ConfigError(error.what, where=f"{where}.{error.where}", remedy=error.remedy) from error
+        raise
 
 
 def _target(name: str, where: str, plugins: Sequence[str]) -> Any:
@@ -299,7 +322,7 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     elif hint in (int, bool, str):
         fits = type(value) is hint
     elif isinstance(origin, type) and issubclass(origin, Sequence):
-        fits = isinstance(value, list)
+        fits = isinstance(value, list) and all(isinstance(item, get_args(hint)) for item in value)
         value = tuple(value) if fits else value
     else:
         fits = True

@@ -26,7 +26,10 @@ def versions() -> dict[str, str]:
 
 
 def _git_revision() -> str:
-    command = ["git", "-C", str(resource("conf")), "describe", "--always", "--dirty", "--abbrev=12"]
+    checkout = resource("conf").parent
+    if not (checkout / ".git").exists():
+        return "none"
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):

@@ -144,7 +144,8 @@ class ScoreTable:
         found = {"all": np.ones(len(self), dtype=np.bool_)}
         for column in (self.parts, names):
             for name in sorted({name for name in column if name}):
-                found[name] = np.array([item == name for item in column], dtype=np.bool_)
+                rows = np.array([item == name for item in column], dtype=np.bool_)
+                found[name] = rows | found.get(name, False)
         if self.random.any():
             found["random"] = self.random | found.get("random", False)
         return found

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from abstag import splits
 from abstag.bundle import Bundle, save_bundle
-from abstag.classifiers.base import Classifier
+from abstag.classifiers.base import Classifier, check_both_sides
 from abstag.corpus import Corpus
 from abstag.decision import Decision, Policy, fit_decision
 from abstag.environment import numeric_versions, peak_memory, versions
@@ -85,7 +85,7 @@ class Experiment:
             "input": self.classifier.fingerprint(),
             "versions": numeric_versions(),
         }
-        return f"{self.label}-{canonical_hash(identity)[:12]}"
+        return f"{self.label.replace('/', '-')}-{canonical_hash(identity)[:12]}"
 
     @cached_property
     def targets(self) -> Targets:
@@ -93,11 +93,17 @@ class Experiment:
         return self.corpus.targets(self.training.weights, self.training.declared_negatives)
 
     @cached_property
+    def read_targets(self) -> Targets:
+        """Targets of which only read and review labels are known: what thresholds and scores rest on."""
+        known = self.corpus.known & self.corpus.scorable[:, None]
+        return Targets(self.corpus.values, known, known.astype(np.float64))
+
+    @cached_property
     def rows(self) -> splits.Rows:
         """What splitters see of all rows of the corpus."""
         corpus = self.corpus
         return splits.Rows(
-            positive=corpus.values & corpus.known & corpus.scorable[:, None],
+            positive=corpus.values & self.read_targets.known,
             scorable=corpus.scorable & self.visible,
             groups=corpus.groups,
             parts=corpus.column("part"),
@@ -212,12 +218,14 @@ def score_splits(experiment: Experiment) -> Outcome:
         The split leaves a side empty.
     """
     corpus = experiment.corpus
-    if not experiment.rows.scorable.any():
+    read = corpus.scorable & experiment.visible
+    if not read.any():
         raise DataError(
             "no paper has a read or review label, so nothing can be scored and no threshold fitted",
             where=corpus.name,
             remedy="ingest with --labels FILE",
         )
+    check_both_sides(experiment.read_targets[np.flatnonzero(read)], corpus.taxonomy)
     tables, fits, seconds = [], [], 0.0
     for number, split in enumerate(experiment.splitter.split(experiment.rows, seed=experiment.seed)):
         fitted = fit_tagger(experiment, split.train[experiment.trainable[split.train]])

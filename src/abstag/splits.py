@@ -63,10 +63,12 @@ class KFold:
 
     folds: int = 5
 
-    def split(self, rows: Rows, *, seed: int) -> list[Split]:
-        """Return ``folds`` splits."""
+    def __post_init__(self) -> None:
         if self.folds < 2:
             raise ConfigError(f"{self.folds} folds", where="folds", remedy="at least 2")
+
+    def split(self, rows: Rows, *, seed: int) -> list[Split]:
+        """Return ``folds`` splits."""
         fold = stratify(rows, [1 / self.folds] * self.folds, seed=seed)
         return [_split(f"fold-{n}", rows, fold != n, fold == n) for n in range(self.folds)]
 
@@ -77,10 +79,12 @@ class HoldOut:
 
     share: float = 0.15
 
-    def split(self, rows: Rows, *, seed: int) -> list[Split]:
-        """Return one split."""
+    def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ConfigError(f"share {self.share}", where="share", remedy="between 0 and 1")
+
+    def split(self, rows: Rows, *, seed: int) -> list[Split]:
+        """Return one split."""
         fold = stratify(rows, [1 - self.share, self.share], seed=seed)
         return [_split("holdout", rows, fold != 1, fold == 1)]
 

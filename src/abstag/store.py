@@ -108,14 +108,17 @@ class Store:
         if not (self.root / _LOOKS).is_file():
             return 0
         lines = (self.root / _LOOKS).read_text(encoding="utf-8").splitlines()
-        entries: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
-        return len({entry["run"] for entry in entries if entry["rows"] == rows})
+        try:
+            entries: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
+            return len({entry["run"] for entry in entries if entry["rows"] == rows})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ArtifactError(f"the ledger of looks is damaged: {error}", where=self.root / _LOOKS) from error
 
 
 def row(result: RunResult) -> dict[str, Any]:
     """Return what lists of runs show of a result, as docs/contracts.md says."""
     names = ("id", "status", "experiment", "classifier", "seed", "corpus", "metric_part", "metrics", "parts")
-    costs = ("fit_seconds", "texts_per_second", "peak_mb", "looks", "decision", "config", "versions", "error")
+    costs = ("fit_seconds", "texts_per_second", "peak_mb", "looks", "error")
     return {name: getattr(result, name) for name in (*names, *costs)}
 
 
@@ -156,9 +159,12 @@ def read_scores(folder: Path) -> ScoreTable:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(folder / _SCORES)
-    except (OSError, pa.ArrowException) as error:
+        return _score_table(pq.read_table(folder / _SCORES))
+    except (OSError, KeyError, pa.ArrowException) as error:
         raise ArtifactError(f"cannot be read: {error}", where=folder / _SCORES) from error
+
+
+def _score_table(table: Any) -> ScoreTable:
     areas = tuple(name.removeprefix("score.") for name in table.column_names if name.startswith("score."))
 
     def cells(kind: str) -> Any:

@@ -46,15 +46,13 @@ def tag(paths: Sequence[str], bundle: Bundle, out: TextIO, *, format: str | None
     Raises
     ------
     DataError
-        A dump cannot be read, or every record was rejected.
+        A dump cannot be read.
     """
     tally = Tally()
     for line in tag_lines(paths, bundle, format=format):
         out.write(json.dumps(line, ensure_ascii=False) + "\n")
         tally.decisions[line["decision"]] += 1
         tally.areas.update(line["areas"])
-    if tally.read == tally.decisions["reject"]:
-        raise DataError(f"all {tally.read} records were rejected", where=", ".join(paths))
     return tally
 
 

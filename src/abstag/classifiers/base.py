@@ -83,6 +83,10 @@ class Classifier(ABC):
         """Return (n, k) float64 scores, higher is surer; not yet probabilities."""
         return self.scorer_(documents)
 
+    def check(self) -> None:
+        """Raise ConfigError when a parameter is out of range; called before any data is read."""
+        return
+
     def fingerprint(self) -> str:
         """Return what identifies input other than parameters and corpus, e.g. the hash of a file read by `fit`."""
         return ""

@@ -1,7 +1,7 @@
 """What is left of a classifier at tagging time: numpy and scipy only."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, Self
@@ -13,11 +13,37 @@ from abstag.classifiers.base import Scorer, State
 from abstag.records import Documents, FloatArray
 
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        an the this that these those it its itself we us our ours they them their you your he she his her who whom
+        whose which what when where why how and or but nor so yet if then than thus hence while although though
+        because since as at by for from in into of off on onto out over per to toward towards under until up upon
+        via with within without about above across after again against along among around before below between
+        beyond both down during either neither each every all any some such same own other others another is are was
+        were be been being am do does did done has have had having can could may might must shall should will would
+        not no only just also even very more most much many few less least further moreover however therefore here
+        there often still too
+        """,
+    )
+)
 
 
 def tokens(text: str) -> list[str]:
-    """Return lower-cased words of two or more characters, as scikit-learn's TfidfVectorizer finds them."""
-    return _TOKEN.findall(text.lower())
+    """Return lower-cased words of two or more letters or digits, without stop words, a plural s taken off."""
+    return [_singular(word) for word in _TOKEN.findall(text.lower()) if word not in _STOP_WORDS]
+
+
+def terms(text: str) -> list[str]:
+    """Return the tokens of a text and its pairs of neighbouring tokens."""
+    words = tokens(text)
+    return words + [f"{first} {second}" for first, second in pairwise(words)]
+
+
+def _singular(word: str) -> str:
+    plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su" and word[-2:] != "is"
+    return word[:-1] if plural else word
 
 
 class PriorScorer(Scorer):
@@ -79,17 +105,22 @@ class LinearScorer(Scorer):
     Parameters
     ----------
     vocabulary
-        v terms, each one word or two words joined by a space.
+        v terms, see `terms`.
     idf
         (v,) float64.
     coef, intercept
         (k, v) and (k,) float64.
+    title_weight
+        How often a term of the title counts, against once in the abstract.
     """
 
     kind: ClassVar[str] = "linear"
 
-    def __init__(self, vocabulary: Sequence[str], idf: FloatArray, coef: FloatArray, intercept: FloatArray) -> None:
+    def __init__(
+        self, vocabulary: Sequence[str], idf: FloatArray, coef: FloatArray, intercept: FloatArray, title_weight: int
+    ) -> None:
         self.vocabulary, self.idf, self.coef, self.intercept = vocabulary, idf, coef, intercept
+        self.title_weight = title_weight
 
     @cached_property
     def _columns(self) -> dict[str, int]:
@@ -101,7 +132,9 @@ class LinearScorer(Scorer):
     def features(self, documents: Documents) -> csr_array:
         """Return the (n, v) TF-IDF matrix; equal to scikit-learn's to rounding (tested)."""
         columns = self._columns
-        found = [[columns[term] for term in terms(text) if term in columns] for text in documents.texts]
+        found = [
+            [columns[term] for term in row if term in columns] for row in weighted_terms(documents, self.title_weight)
+        ]
         ends = np.cumsum([0, *map(len, found)])
         flat = np.fromiter((column for row in found for column in row), dtype=np.int64, count=int(ends[-1]))
         matrix = csr_array((np.ones(len(flat)), flat, ends), shape=(len(found), len(self.vocabulary)))
@@ -111,17 +144,18 @@ class LinearScorer(Scorer):
 
     def state(self) -> State:
         arrays = {"idf": self.idf, "coef": self.coef, "intercept": self.intercept}
-        return State(arrays, list(self.vocabulary))
+        return State({**arrays, "title_weight": np.array([self.title_weight])}, list(self.vocabulary))
 
     @classmethod
     def restore(cls, state: State) -> Self:
-        return cls(state.strings, state.arrays["idf"], state.arrays["coef"], state.arrays["intercept"])
+        idf, coef, intercept = (state.arrays[name] for name in ("idf", "coef", "intercept"))
+        return cls(state.strings, idf, coef, intercept, int(state.arrays["title_weight"][0]))
 
 
-def terms(text: str) -> list[str]:
-    """Return the words of a text and its pairs of neighbouring words."""
-    words = tokens(text)
-    return words + [f"{first} {second}" for first, second in pairwise(words)]
+def weighted_terms(documents: Documents, title_weight: int) -> Iterator[list[str]]:
+    """Yield the terms of each paper: those of the title ``title_weight`` times, and those of the abstract."""
+    for title, abstract in zip(documents.titles, documents.abstracts, strict=True):
+        yield terms(title) * title_weight + terms(abstract)
 
 
 SCORERS: dict[str, type[Scorer]] = {scorer.kind: scorer for scorer in (PriorScorer, KeywordScorer, LinearScorer)}

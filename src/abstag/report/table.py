@@ -32,7 +32,7 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
             [[name, *_run_row(result)] for name, result in zip(names, done, strict=True)],
         )
     ]
-    parts = [name for name in done[0].parts if name != "all"]
+    parts = [name for name in done[0].parts if name != "all" and all(name in result.parts for result in done)]
     if parts:
         rows = [[name, *(_part_cell(result, part) for part in parts)] for name, result in zip(names, done, strict=True)]
         heads = [f"{part} (n={done[0].parts[part]['n']})" for part in parts]
@@ -99,8 +99,9 @@ def _names(results: Sequence[RunResult]) -> list[str]:
     names = []
     for result, own in zip(results, settings, strict=True):
         alike = [other for run, other in zip(results, settings, strict=True) if run.classifier == result.classifier]
-        keys = sorted({key for other in alike for key in other if other[key] != own.get(key)} - {"seed", "name"})
-        names.append(" ".join([result.classifier, *(f"{key.rpartition('.')[2]}={own.get(key)}" for key in keys)]))
+        keys = sorted(key for key in own if any(other.get(key) != own[key] for other in alike))
+        shown = [f"{key.rpartition('.')[2]}={own[key]}" for key in keys if key not in {"seed", "name"}]
+        names.append(" ".join([result.classifier, *shown]))
     return names
 
 
@@ -128,11 +129,15 @@ def _part_cell(result: RunResult, part: str) -> str:
 
 
 def _footnote(done: Sequence[RunResult], looks: int | None) -> str:
-    first = done[0]
     seen = max(result.looks or 0 for result in done) if looks is None else looks
-    corpus = f"{first.corpus['name']} {first.corpus['fingerprint']}"
+    scored = {
+        f"{result.metrics['n']} papers (part {result.metric_part}) of {result.corpus['name']} "
+        f"{result.corpus['fingerprint']}": None
+        for result in done
+    }
+    warning = "These runs were NOT scored on the same papers. " if len(scored) > 1 else ""
     return (
-        f"{first.metrics['n']} papers (part {first.metric_part}) of {corpus}; looks at these test rows so far: {seen}. "
+        f"{warning}{'; '.join(scored)}; looks at these test rows so far: {seen}. "
         "Intervals: bootstrap over duplicate groups."
     )
 
