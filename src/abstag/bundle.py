@@ -116,7 +116,7 @@ def _verified_head(folder: Path) -> dict[str, Any]:
     if not (folder / _HEAD).is_file():
         raise ArtifactError("no bundle here", where=folder, remedy="name a run or a folder that holds bundle.json")
     head = read_json(folder / _HEAD)
-    if not isinstance(head, dict) or not isinstance(head.get("format"), int) or "checksums" not in head:
+    if not isinstance(head, dict) or not isinstance(head.get("format"), int):
         raise ArtifactError("this is no bundle", where=folder / _HEAD)
     if head["format"] > FORMAT:
         raise ArtifactError(
@@ -126,6 +126,8 @@ def _verified_head(folder: Path) -> dict[str, Any]:
         )
     if head.pop("digest", None) != canonical_hash(head):
         raise ArtifactError("bundle.json was changed after it was written", where=folder)
+    if not isinstance(head.get("checksums"), dict):
+        raise ArtifactError("the bundle is damaged: it has no checksums", where=folder)
     for name, expected in head["checksums"].items():
         if file_hash(folder / name) != expected:
             raise ArtifactError(f"{name} was changed or cut after it was written", where=folder)

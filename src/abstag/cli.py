@@ -1,7 +1,6 @@
 """The command line: a verb is parse, one call, print. Heavy modules are imported by the verb that needs them."""
 
 import argparse
-import json
 import logging
 import os
 import sys
@@ -29,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.rest = given[verb_at + 1 :]
     _set_up_logging(quiet=options.quiet)
     try:
-        return int(options.verb(options))
+        code = int(options.verb(options))
+        sys.stdout.flush()
+        return code
     except AbstagError as error:
         if options.debug:
             raise
@@ -239,6 +240,6 @@ def _bundle(name: str, runs_dir: str) -> Any:
 
 
 def _json(value: Any) -> str:
-    from abstag.files import without_nan
+    from abstag.files import to_json
 
-    return json.dumps(without_nan(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return to_json(value, indent=2)

@@ -267,7 +267,7 @@ def embedded_corpus(runs_dir: Path) -> Path:
 
 def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return what identifies a run: the configuration without paths and without what cannot change numbers."""
-    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins"}}
+    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle"}}
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
     return kept

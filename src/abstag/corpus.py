@@ -15,7 +15,7 @@ from abstag import __version__, readers
 from abstag.cleaning import clean
 from abstag.duplicates import group
 from abstag.errors import ArtifactError, DataError
-from abstag.files import new_folder, read_json, write_json
+from abstag.files import new_folder, read_json, storable, to_json, write_json
 from abstag.labels import RANK, SCORED, Label, LabelTable, resolve
 from abstag.records import BoolArray, Documents, IntArray, Record, Reject, Targets, content_id, title_key
 from abstag.taxonomy import Taxonomy, parse_taxonomy
@@ -109,6 +109,8 @@ def ingest(
     ArtifactError
         ``out`` exists (without ``force``) or cannot be written; nothing half-written stays.
     """
+    if out.is_dir() and any(out.iterdir()) and not (out / "manifest.json").is_file():
+        raise ArtifactError("is a folder, but no corpus", where=out, remedy="choose another name")
     with new_folder(out, force=force) as folder:
         table = LabelTable(labels, taxonomy)
         gathered = _gather(paths, format)
@@ -118,7 +120,7 @@ def ingest(
         _write_records(folder / "records.parquet", columns)
         with (folder / "rejects.jsonl").open("w", encoding="utf-8") as stream:
             for reject in gathered.rejects:
-                stream.write(json.dumps(_reject_row(reject), ensure_ascii=False) + "\n")
+                stream.write(to_json(_reject_row(reject)) + "\n")
         manifest = _manifest(gathered, columns, taxonomy) | {
             "unmatched_labels": table.unmatched,
             "label_conflicts": conflicts,
@@ -183,7 +185,11 @@ def _columns(records: Sequence[CleanRecord], table: LabelTable, taxonomy: Taxono
                 "n": record.raw.n,
             }
         )
-    return {name: [row[name] for row in rows] for name in rows[0]}, conflicts
+    return {name: [_stored(row[name]) for row in rows] for name in rows[0]}, conflicts
+
+
+def _stored(value: Any) -> Any:
+    return storable(value) if isinstance(value, str) else value
 
 
 def _own_labels(record: Record, taxonomy: Taxonomy) -> Iterator[Label]:
@@ -379,7 +385,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             "no ingested corpus here", where=folder, remedy="make one with `abstag ingest PATH... -o DIR`"
         )
     manifest = read_json(folder / "manifest.json")
-    if not isinstance(manifest, dict) or not {"fingerprint", "taxonomy"} <= set(manifest):
+    keys = {"fingerprint": str, "taxonomy": dict}
+    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), kind) for key, kind in keys.items()):
         raise ArtifactError("the manifest lacks keys", where=folder / "manifest.json", remedy="ingest again")
     return manifest
 

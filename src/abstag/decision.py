@@ -44,7 +44,7 @@ class Policy:
             "method": self.method not in {"folds", "holdout"},
             "folds": self.folds < 2,
             "holdout": not 0 < self.holdout < 1,
-            "smoothing": self.smoothing < 0,
+            "smoothing": not 0 <= self.smoothing < np.inf,
             "right": not 0 < self.right < 1,
         }
         for key, bad in wrong.items():
@@ -134,7 +134,8 @@ def platt(scores: FloatArray, values: BoolArray) -> tuple[float, float]:
     positives = values.sum()
     negatives = len(values) - positives
     targets = np.where(values, (positives + 1) / (positives + 2), 1 / (negatives + 2))
-    centre, spread = scores.mean(), scores.std() or 1.0
+    constant = float(np.ptp(scores)) == 0
+    centre, spread = (float(scores[0]), 1.0) if constant else (float(scores.mean()), float(scores.std()))
     standard = (scores - centre) / spread
 
     def loss(plane: FloatArray) -> tuple[float, FloatArray]:
@@ -158,7 +159,8 @@ def best_threshold(probabilities: FloatArray, values: BoolArray) -> float:
     f1[:-1][ranked[:-1] == ranked[1:]] = -1.0
     last = int(np.argmax(f1))
     below = ranked[last + 1] if last + 1 < len(ranked) else 0.0
-    return float(np.clip((ranked[last] + below) / 2, _MARGIN, 1 - _MARGIN))
+    middle = (ranked[last] + below) / 2
+    return float(np.clip(middle if middle > below else ranked[last], _MARGIN, 1 - _MARGIN))
 
 
 def review_line(confidence: FloatArray, exact: BoolArray, right: float) -> float:

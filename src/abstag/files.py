@@ -22,8 +22,7 @@ def new_file(path: Path, *, force: bool = False) -> Iterator[TextIO]:
     ArtifactError
         When ``path`` exists and ``force`` is false, or the disk refuses the file.
     """
-    _refuse_existing(path, force=force)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = _part(path, force=force)
     with _clear_errors(path), _removed_on_error(part):
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8", newline="\n") as stream:
@@ -40,20 +39,38 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     ArtifactError
         When ``path`` exists and ``force`` is false, or the disk refuses the folder.
     """
-    _refuse_existing(path, force=force)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = _part(path, force=force)
+    old = part.with_suffix(".old")
     with _clear_errors(path), _removed_on_error(part):
         part.mkdir(parents=True)
         yield part
         if path.exists():
-            _remove(path)
-        part.rename(path)
+            path.rename(old)
+        try:
+            part.rename(path)
+        except OSError:
+            if old.exists():
+                old.rename(path)
+            raise
+        if old.exists():
+            _remove(old)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON with two-space indent; NaN becomes null."""
     with new_file(path, force=True) as stream:
-        stream.write(json.dumps(without_nan(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        stream.write(to_json(value, indent=2) + "\n")
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Return JSON that UTF-8 can hold: NaN becomes null, half of a surrogate pair "?"."""
+    text = json.dumps(without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return storable(text)
+
+
+def storable(text: str) -> str:
+    """Return the text with each half of a surrogate pair replaced, as UTF-8 cannot hold it."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read_json(path: Path) -> Any:
@@ -99,9 +116,15 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _refuse_existing(path: Path, *, force: bool) -> None:
+def _part(path: Path, *, force: bool) -> Path:
+    """Return the temporary name beside ``path``, unless that may not be replaced."""
+    with _clear_errors(path):
+        inside = Path.cwd().is_relative_to(path.resolve())
+    if inside:
+        raise ArtifactError("holds the folder in which you are", where=path, remedy="choose another name")
     if path.exists() and not force:
         raise ArtifactError("exists already", where=path, remedy="choose another name, or overwrite it with --force")
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def read_labels(path: str, taxonomy: Taxonomy) -> Iterator[tuple[list[tuple[str,
     """Read a label file: CSV with ``key`` or ``id``, ``areas`` (``;``-joined, empty is none) and optional columns.
 
     Optional: ``source`` (read), ``sure`` (1), ``masked`` and ``judged`` (``;``-joined areas; judged empty is all),
-    ``part``, ``random``.
+    ``part``, ``random``. A label of source declared or rule makes only its positives known.
 
     Raises
     ------
@@ -112,8 +112,11 @@ def read_labels(path: str, taxonomy: Taxonomy) -> Iterator[tuple[list[tuple[str,
                     f"a label file needs the columns areas and key or id, found {', '.join(sorted(columns)) or 'none'}",
                     where=path,
                 )
-            for row in rows:
-                yield _label(row, taxonomy, f"{path}:{rows.line_num}")
+            try:
+                for row in rows:
+                    yield _label(row, taxonomy, f"{path}:{rows.line_num}")
+            except csv.Error as error:
+                raise DataError(f"cannot read the labels: {error}", where=f"{path}:{rows.line_num + 1}") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"cannot read the labels: {error}", where=path) from error
 
@@ -127,11 +130,15 @@ def _label(row: dict[str, str], taxonomy: Taxonomy, where: str) -> tuple[list[tu
     source = (row.get("source") or "read").strip()
     if source not in RANK:
         raise DataError(f"unknown label source {source!r}", where=where, remedy=f"known: {', '.join(RANK)}")
-    judged = _areas(row, "judged", taxonomy, where)
+    values, judged = (_areas(row, column, taxonomy, where) for column in ("areas", "judged"))
+    if source not in SCORED:
+        judged = values
+    elif judged.any() and (values & ~judged).any():
+        raise DataError("an area is given that is not among those judged", where=where)
     return names, Label(
         source=source,
-        values=_areas(row, "areas", taxonomy, where),
-        judged=judged if judged.any() else np.ones_like(judged),
+        values=values,
+        judged=judged if judged.any() or source not in SCORED else np.ones_like(judged),
         masked=_areas(row, "masked", taxonomy, where),
         sure=_flag(row, "sure", where) is not False,
         part=(row.get("part") or "").strip() or None,

@@ -83,6 +83,7 @@ class Experiment:
             "config": self.config,
             "data": self.corpus.fingerprint,
             "input": self.classifier.fingerprint(),
+            "bundle": self.keep_bundle,
             "versions": numeric_versions(),
         }
         return f"{self.label.replace('/', '-')}-{canonical_hash(identity)[:12]}"

@@ -1,6 +1,5 @@
 """Stream dumps through a bundle: every record is tagged, left without a tag, put up for review, or rejected."""
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from abstag.bundle import Bundle
 from abstag.corpus import Cleaner, CleanRecord, Corpus, progress
 from abstag.errors import DataError
 from abstag.evaluation import part_metrics, score_table
+from abstag.files import to_json
 from abstag.records import Documents, FloatArray, Record, Reject
 
 _LOG = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def tag(paths: Sequence[str], bundle: Bundle, out: TextIO, *, format: str | None
     """
     tally = Tally()
     for line in tag_lines(paths, bundle, format=format):
-        out.write(json.dumps(line, ensure_ascii=False) + "\n")
+        out.write(to_json(line) + "\n")
         tally.decisions[line["decision"]] += 1
         tally.areas.update(line["areas"])
     return tally

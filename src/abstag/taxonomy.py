@@ -77,7 +77,8 @@ class Taxonomy:
         """Return the venue's usual name ("ICLR 2024 poster" → "ICLR"), or the raw one when none is known."""
         folded = (raw or "").casefold()
         for venue, spellings in self.venues.items():
-            if any(re.search(rf"\b{re.escape(name.casefold())}(?:\b|(?=\d))", folded) for name in (venue, *spellings)):
+            names = (re.escape(name.casefold()) for name in (venue, *spellings))
+            if any(re.search(rf"(?<![^\W_]){name}(?![^\W\d_])", folded) for name in names):
                 return venue
         return raw or None
 
@@ -97,7 +98,7 @@ def load_taxonomy(path: Path | str | None = None) -> Taxonomy:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the taxonomy: {error}", where=file) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise DataError(f"the taxonomy is not YAML: {error}", where=file) from error
     return parse_taxonomy(content, where=str(file))
 
@@ -113,7 +114,16 @@ def parse_taxonomy(content: Any, *, where: str = "taxonomy") -> Taxonomy:
     version = content.get("version", 1)
     if not isinstance(version, int):
         raise DataError(f"version must be a whole number, not {version!r}", where=where)
-    return Taxonomy(str(content.get("name", "taxonomy")), version, areas, _venues(content, where), content)
+    return Taxonomy(str(content.get("name", "taxonomy")), version, areas, _venues(content, where), _plain(content))
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: keys and dates as strings."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _area(item: Any, where: str) -> Area:
@@ -124,8 +134,8 @@ def _area(item: Any, where: str) -> Area:
         raise DataError(f"unknown key {unknown[0]!r}", where=where, remedy=f"known: {', '.join(sorted(_AREA_KEYS))}")
     return Area(
         id=item["id"],
-        name=str(item.get("name", item["id"])),
-        description=str(item.get("description", "")).strip(),
+        name=str(item.get("name") or item["id"]),
+        description=str(item.get("description") or "").strip(),
         keywords=_strings(item, "keywords", where),
         declared=tuple(_pattern(text, where) for text in _strings(item, "declared", where)),
     )

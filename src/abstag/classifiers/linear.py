@@ -54,8 +54,11 @@ class Linear(Classifier, BaseEstimator):
 
     def check(self) -> None:
         for name, value in self.get_params().items():
-            if value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
-                raise ConfigError(f"{value} is out of range", where=f"classifier.{name}", remedy="it must be above 0")
+            lowest = "at least" if name in _MAY_BE_ZERO else "above"
+            if not 0 <= value < np.inf or (value == 0 and lowest == "above"):
+                raise ConfigError(
+                    f"{value} is out of range", where=f"classifier.{name}", remedy=f"{lowest} 0 is allowed"
+                )
 
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:
         features = tfidf(documents, title_weight=self.title_weight, min_df=self.min_df)
@@ -186,7 +189,6 @@ def _fit_tfidf(documents: Documents, title_weight: int, min_df: int) -> Features
 
 def _digest(documents: Documents) -> str:
     digest = hashlib.sha256()
-    for text in documents.texts:
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
+    for text in (*documents.titles, *documents.abstracts):
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()

@@ -162,7 +162,7 @@ SCORERS: dict[str, type[Scorer]] = {scorer.kind: scorer for scorer in (PriorScor
 
 
 def _phrase_pattern(phrase: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(phrase)}s?\b", re.IGNORECASE)
+    return re.compile(rf"(?<!\w){re.escape(phrase)}s?(?!\w)", re.IGNORECASE)
 
 
 def _unit_rows(matrix: csr_array) -> csr_array:

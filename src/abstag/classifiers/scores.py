@@ -72,6 +72,8 @@ def _read(path: Path, areas: frozenset[str]) -> dict[tuple[str, str], float]:
 
 
 def _parse(row: dict[str, str], areas: frozenset[str], where: str) -> tuple[tuple[str, str], float]:
+    if None in row or None in row.values() or not row["id"]:
+        raise DataError("the row has more or fewer cells than the header, or no id", where=where)
     if row["area"] not in areas:
         raise DataError(f"unknown area {row['area']!r}", where=where, remedy=f"known: {', '.join(sorted(areas))}")
     try:

@@ -32,10 +32,11 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
             [[name, *_run_row(result)] for name, result in zip(names, done, strict=True)],
         )
     ]
-    parts = [name for name in done[0].parts if name != "all" and all(name in result.parts for result in done)]
-    if parts:
-        rows = [[name, *(_part_cell(result, part) for part in parts)] for name, result in zip(names, done, strict=True)]
-        heads = [f"{part} (n={done[0].parts[part]['n']})" for part in parts]
+    shared = [name for name in done[0].parts if name != "all" and all(name in result.parts for result in done)]
+    sizes = {name: done[0].parts[name]["n"] for name in shared}
+    if sizes:
+        rows = [[name, *(_part_cell(result, part) for part in sizes)] for name, result in zip(names, done, strict=True)]
+        heads = [f"{part} (n={size})" for part, size in sizes.items()]
         blocks.append("macro-F1 by part:\n\n" + markdown(["classifier", *heads], rows))
     return "\n\n".join([*blocks, _footnote(done, looks)])
 

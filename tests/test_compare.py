@@ -1,0 +1,225 @@
+"""Comparing runs: the same is the same, worse is worse, and unlike runs are refused."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from abstag import compare as module
+from abstag import metrics, statistics
+from abstag.compare import compare
+from abstag.errors import DataError
+from abstag.evaluation import scored_rows
+from abstag.results import ScoreTable
+from abstag.store import Store
+from tests.conftest import make_result, make_scores
+
+KEYS = "a b metric part n difference low high p p_holm verdict text differs_in"
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DRAWS", 1000)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs")
+
+
+def keep(store: Store, run: str, scores: ScoreTable, **changes: Any) -> Path:
+    config = {"classifier": {"_target_": run.partition("-")[0]}, "seed": changes.get("seed", 0), "name": "demo"}
+    return store.save(make_result(run, **({"config": config} | changes)), scores=scores)
+
+
+def macro(scores: ScoreTable) -> float:
+    return float(
+        metrics.macro_f1(metrics.counts(scored_rows(scores, np.ones(len(scores), dtype=np.bool_))).sum(axis=0))
+    )
+
+
+def test_copies_under_other_labels_and_seeds_do_not_differ(store: Store) -> None:
+    folders = [keep(store, f"{name}-1", make_scores(), seed=seed) for name, seed in (("nb", 0), ("other", 5))]
+    pairs = compare(folders)["pairs"]
+    assert [pair["metric"] for pair in pairs] == ["macro_f1", "micro_f1"]
+    for pair in pairs:
+        assert pair["difference"] == pair["low"] == pair["high"] == 0
+        assert pair["p"] == pair["p_holm"] == 1
+        assert pair["verdict"] == "no_difference"
+        assert pair["text"] == "no difference detected"
+        assert (pair["a"], pair["b"], pair["differs_in"]) == ("nb", "other", [])
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_run_made_worse_is_found_worse(order: tuple[int, int], store: Store) -> None:
+    good = make_scores(wrong=0.05)
+    flipped = np.random.default_rng(3).random(good.tags.shape) < 0.25
+    bad = dataclasses.replace(good, tags=good.tags ^ flipped)
+    folders = [keep(store, "good-1", good), keep(store, "bad-1", bad)]
+    for pair in compare([folders[place] for place in order])["pairs"]:
+        sign = 1 if order == (0, 1) else -1
+        assert pair["verdict"] == ("a_better" if sign > 0 else "b_better")
+        assert pair["text"] == "good better"
+        assert pair["difference"] * sign > 0.1
+        assert min(pair["low"] * sign, pair["high"] * sign) > 0
+        assert pair["low"] <= pair["difference"] <= pair["high"]
+        assert pair["p_holm"] < 0.05
+    assert pair["difference"] * sign == pytest.approx(compare(folders)["pairs"][1]["difference"])
+
+
+def test_keys_are_those_of_the_contract(store: Store) -> None:
+    folders = [keep(store, f"{name}-1", make_scores(seed=seed)) for seed, name in enumerate("xyz")]
+    found = compare(folders)
+    assert [*found] == ["runs", "pairs"]
+    assert len(found["pairs"]) == 3 * 2
+    for pair in found["pairs"]:
+        assert set(pair) == set(KEYS.split())
+        assert (pair["part"], pair["n"]) == ("all", 80)
+    assert [(pair["a"], pair["b"]) for pair in found["pairs"][:3]] == [("x", "y"), ("x", "z"), ("y", "z")]
+
+
+def test_verdicts_follow_p_values_adjusted_over_all_pairs(store: Store) -> None:
+    wrongs = (0.05, 0.1, 0.15, 0.2)
+    folders = [keep(store, f"{chr(97 + n)}-1", make_scores(wrong=wrong, seed=n)) for n, wrong in enumerate(wrongs)]
+    pairs = compare(folders)["pairs"]
+    assert [pair["p_holm"] for pair in pairs] == statistics.holm([pair["p"] for pair in pairs])
+    assert all(pair["p_holm"] >= pair["p"] for pair in pairs)
+    assert any(pair["p"] < 0.05 <= pair["p_holm"] and pair["verdict"] == "no_difference" for pair in pairs)
+    for pair in pairs:
+        assert (pair["verdict"] == "no_difference") == (pair["p_holm"] >= 0.05)
+
+
+def test_seeds_of_one_configuration_are_averaged(store: Store) -> None:
+    seeds = [make_scores(seed=seed) for seed in range(3)]
+    other = make_scores(wrong=0.3, seed=9)
+    folders = [keep(store, f"nb-{seed}", scores, seed=seed) for seed, scores in enumerate(seeds)]
+    found = compare([*folders, keep(store, "svm-1", other)])
+    assert len(found["runs"]) == 4
+    assert len(found["pairs"]) == 2
+    expected = np.mean([macro(scores) for scores in seeds]) - macro(other)
+    assert found["pairs"][0]["difference"] == pytest.approx(expected, abs=1e-12)
+    assert found["pairs"][0]["a"] == "nb"
+
+
+def test_order_of_papers_does_not_matter(store: Store) -> None:
+    scores = make_scores()
+    shuffled = scores.take(np.random.default_rng(0).permutation(len(scores)))
+    pairs = compare([keep(store, "a-1", scores), keep(store, "b-1", shuffled)])["pairs"]
+    assert [pair["difference"] for pair in pairs] == [0, 0]
+
+
+def changed(scores: ScoreTable, what: str) -> ScoreTable:
+    if what == "papers":
+        return dataclasses.replace(scores, ids=[*scores.ids[:-1], "zzz"])
+    if what == "fewer":
+        return scores.take(np.arange(len(scores) - 1))
+    if what == "areas":
+        return dataclasses.replace(scores, areas=("a", "c"))
+    array = np.array(getattr(scores, what))
+    array[3] = 0 if what == "groups" else ~array[3]
+    changes: dict[str, Any] = {what: array}
+    return dataclasses.replace(scores, **changes)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("papers", "other test papers than a-1; only runs on the same papers"),
+        ("fewer", "other test papers than a-1"),
+        ("areas", "other areas than a-1"),
+        ("gold", "other gold labels than a-1"),
+        ("known", "other masks and gold labels than a-1|other masks than a-1"),
+        ("groups", "other duplicate groups than a-1"),
+    ],
+)
+def test_unlike_runs_are_refused(what: str, message: str, store: Store) -> None:
+    folders = [keep(store, "a-1", make_scores()), keep(store, "b-1", changed(make_scores(), what))]
+    with pytest.raises(DataError, match=message) as caught:
+        compare(folders)
+    assert str(caught.value).startswith("b-1: ")
+
+
+def test_other_taxonomy_is_refused(store: Store) -> None:
+    other = {"name": "t", "version": 2, "digest": "e"}
+    folders = [keep(store, "a-1", make_scores()), keep(store, "b-1", make_scores(), taxonomy=other)]
+    with pytest.raises(DataError, match="other taxonomy than a-1"):
+        compare(folders)
+
+
+def test_groups_with_other_numbers_are_the_same_groups(store: Store) -> None:
+    """A corpus with one more dump in front numbers the same groups differently."""
+    scores = dataclasses.replace(make_scores(), groups=np.arange(80, dtype=np.intp) // 2)
+    moved = dataclasses.replace(scores, groups=scores.groups + 1000)
+    assert compare([keep(store, "a-1", scores), keep(store, "b-1", moved)])["pairs"]
+
+
+def test_one_configuration_or_unfinished_runs_are_refused(store: Store) -> None:
+    folders = [keep(store, f"nb-{seed}", make_scores(seed=seed), seed=seed) for seed in range(2)]
+    for chosen in ([], folders[:1], folders):
+        with pytest.raises(DataError, match="needs two different configurations"):
+            compare(chosen)
+    failed = store.save(make_result("svm-1", status="failed"))
+    with pytest.raises(DataError, match=r"svm-1: the run is failed, not done; run it again"):
+        compare([*folders, failed])
+
+
+def test_part_is_chosen_or_that_of_the_runs(store: Store) -> None:
+    brief = make_result().parts
+    folders = [
+        keep(
+            store, f"{name}-1", make_scores(seed=n), metric_part="iclr-test", parts=brief | {"iclr-test": brief["all"]}
+        )
+        for n, name in enumerate("ab")
+    ]
+    rows = make_scores().named_parts()
+    assert {(pair["part"], pair["n"]) for pair in compare(folders)["pairs"]} == {("iclr-test", rows["iclr-test"].sum())}
+    assert {(pair["part"], pair["n"]) for pair in compare(folders, part="all")["pairs"]} == {("all", 80)}
+    with pytest.raises(DataError, match=r"no part 'dev'; parts: all, "):
+        compare(folders, part="dev")
+
+
+def test_too_few_positives_give_no_verdict(store: Store) -> None:
+    tables = [make_scores(wrong=wrong, seed=n) for n, wrong in enumerate((0.0, 0.4))]
+    gold = tables[0].gold.copy()
+    gold[np.flatnonzero(gold[:, 1])[9:], 1] = False
+    tables = [dataclasses.replace(table, gold=gold) for table in tables]
+    for pair in compare([keep(store, f"{n}-1", table) for n, table in enumerate(tables)])["pairs"]:
+        assert pair["verdict"] == "too_few"
+        assert pair["text"] == "too few: 9 positives in b"
+
+
+def test_differs_in_names_what_differs_beside_the_classifier(store: Store) -> None:
+    base = {"split": {"folds": 2}, "name": "x", "seed": 0}
+    configs = [base | {"classifier": {"C": 1}}, base | {"classifier": {"D": 2}, "split": {"folds": 5}, "name": "y"}]
+    folders = [keep(store, f"{n}-1", make_scores(seed=n), config=config) for n, config in enumerate(configs)]
+    for pair in compare(folders)["pairs"]:
+        assert pair["differs_in"] == ["split.folds"]
+        assert pair["text"].endswith("(they also differ in split.folds)")
+
+
+def test_differs_in_names_other_training_data(store: Store) -> None:
+    """The same test papers, but one corpus has more papers to train on: the classifier is not all that differs."""
+    more = {"name": "c", "fingerprint": "beef"}
+    folders = [keep(store, "a-1", make_scores()), keep(store, "b-1", make_scores(seed=1), corpus=more)]
+    assert all(pair["differs_in"] for pair in compare(folders)["pairs"])
+
+
+def test_two_settings_of_one_classifier_are_told_apart_by_run(store: Store) -> None:
+    folders = [keep(store, f"nb-{n}", make_scores(seed=n), config={"classifier": {"C": n}}) for n in range(2)]
+    pair = compare(folders)["pairs"][0]
+    assert (pair["a"], pair["b"]) == ("nb-0", "nb-1")
+
+
+def test_real_runs_of_the_demo(demo_runs: Path) -> None:
+    store = Store(demo_runs)
+    folders = [store.folder(result.id) for result in store.of_experiment("demo")]
+    pairs = compare(folders)["pairs"]
+    best = {frozenset((pair["a"], pair["b"])): pair for pair in pairs if pair["metric"] == "macro_f1"}
+    assert best.keys() == {frozenset(pair) for pair in itertools.combinations(("prior", "keywords", "nb"), 2)}
+    pair = best[frozenset(("prior", "nb"))]
+    assert pair["verdict"] == ("a_better" if pair["a"] == "nb" else "b_better")
+    f1 = {result.classifier: result.metrics["macro_f1"] for result in store.results()}
+    assert all(p["difference"] == pytest.approx(f1[p["a"]] - f1[p["b"]]) for p in best.values())

@@ -1,0 +1,213 @@
+"""Tagging: every record comes out once, in order, whole or not at all; and eval leaves training papers out."""
+
+import gzip
+import io
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from abstag.bundle import Bundle
+from abstag.corpus import Corpus, ingest, load_corpus
+from abstag.decision import Decision
+from abstag.errors import DataError
+from abstag.tagger import DECISIONS, evaluate_bundle, tag, tag_lines
+from abstag.taxonomy import load_taxonomy, parse_taxonomy
+from tests.conftest import Go, write_dump
+
+KEYS = ["id", "file", "n", "title", "areas", "uncertain", "scores", "decision", "reason"]
+IDS = load_taxonomy().ids
+GOOD = {"title": "Bees", "abstract": "A microphone hears whether a hive of bees has lost its queen."}
+BAD = {"title": "No text", "abstract": "Too short."}
+
+
+def decided(bundle: Bundle, *, review: float = 0.2, threshold: float = 0.05) -> Bundle:
+    """Return the bundle with a decision that gives every kind of line."""
+    ones = np.ones(len(IDS))
+    decision = Decision(bundle.decision.slope, bundle.decision.offset, threshold * ones, review)
+    return Bundle("x", bundle.scorer, decision, bundle.taxonomy, bundle.training_keys)
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, papers: list[dict[str, Any]]) -> Path:
+    """A dump of 12 papers and a reject after every fourth."""
+    rows: list[dict[str, Any]] = []
+    for number, paper in enumerate(papers[:12], start=1):
+        rows += [paper, BAD] if number % 4 == 0 else [paper]
+    return write_dump(tmp_path / "mixed.jsonl", rows)
+
+
+def test_lines_have_the_keys_of_the_contract_and_keep_the_order(mixed: Path, bundle: Bundle) -> None:
+    lines = list(tag_lines([str(mixed)], decided(bundle)))
+    assert [line["n"] for line in lines] == list(range(1, 16))
+    assert {line["file"] for line in lines} == {str(mixed)}
+    assert all([*line] == KEYS for line in lines)
+    assert {line["decision"] for line in lines} == set(DECISIONS)
+    for line in lines:
+        if line["decision"] == "reject":
+            assert (line["n"] % 5, line["title"], line["areas"], line["uncertain"]) == (0, "No text", [], [])
+            assert line["scores"] is None
+            assert line["reason"] == "too short: 2 words after cleaning, at least 5 needed"
+            continue
+        assert [*line["scores"]] == list(IDS)
+        assert all(0 <= score <= 1 and round(score, 4) == score for score in line["scores"].values())
+        assert not set(line["areas"]) & set(line["uncertain"])
+        expected = "review" if line["uncertain"] else "tag" if line["areas"] else "none"
+        assert line["decision"] == expected
+        assert bool(line["reason"]) == (expected == "review")
+
+
+def test_scores_are_those_of_the_bundle(corpus: Corpus, dump: Path, bundle: Bundle) -> None:
+    lines = list(tag_lines([str(dump)], bundle))
+    assert [line["id"] for line in lines] == corpus.column("id")
+    expected = np.round(bundle.probabilities(corpus.documents), 4)
+    assert np.array_equal([[*line["scores"].values()] for line in lines], expected)
+
+
+@pytest.mark.parametrize(("review", "decisions"), [(np.inf, {"review"}), (0.0, {"tag", "none"})])
+def test_review_line_at_its_ends(review: float, decisions: set[str], dump: Path, bundle: Bundle) -> None:
+    lines = list(tag_lines([str(dump)], decided(bundle, review=review)))
+    assert {line["decision"] for line in lines} == decisions
+    if review:
+        assert all(line["uncertain"] == list(IDS) and line["areas"] == [] for line in lines)
+
+
+def test_review_row_keeps_its_sure_areas(dump: Path, bundle: Bundle) -> None:
+    lines = [line for line in tag_lines([str(dump)], decided(bundle)) if line["decision"] == "review"]
+    assert any(line["areas"] for line in lines)
+    for line in lines:
+        assert line["reason"] == f"unsure of {', '.join(line['uncertain'])}"
+        assert all(line["scores"][area] >= 0.05 for area in line["areas"])
+        assert all(0.04 - 1e-3 <= line["scores"][area] <= 0.24 + 1e-3 for area in line["uncertain"])
+
+
+def test_counts_add_up(mixed: Path, bundle: Bundle) -> None:
+    out = io.StringIO()
+    tally = tag([str(mixed)], decided(bundle), out)
+    lines = lines_of(out.getvalue())
+    assert tally.decisions == Counter(line["decision"] for line in lines)
+    assert tally.areas == Counter(area for line in lines for area in line["areas"])
+    assert tally.read == len(lines) == 15
+    counts = [tally.decisions[name] for name in DECISIONS]
+    assert str(tally).startswith("read 15 = {} tag + {} none + {} review + {} reject; areas: ".format(*counts))
+
+
+def test_more_than_a_batch_and_a_batch_of_rejects_alone(bundle: Bundle, tmp_path: Path) -> None:
+    file = write_dump(tmp_path / "long.jsonl", [*[BAD] * 300, *[GOOD] * 300])
+    lines = list(tag_lines([str(file)], bundle))
+    assert [line["n"] for line in lines] == list(range(1, 601))
+    assert [line["decision"] == "reject" for line in lines] == [True] * 300 + [False] * 300
+
+
+def test_several_files_and_unique_ids(bundle: Bundle, tmp_path: Path) -> None:
+    first = write_dump(tmp_path / "a.jsonl", [GOOD | {"id": "x"}, GOOD, GOOD | {"id": "x"}])
+    second = write_dump(tmp_path / "b.jsonl", [GOOD | {"id": "x-2"}, GOOD, GOOD | {"id": "x"}])
+    lines = list(tag_lines([str(second), str(first)], bundle))
+    assert [(line["file"], line["n"]) for line in lines] == [
+        (str(file), n) for file in (second, first) for n in (1, 2, 3)
+    ]
+    assert len({line["id"] for line in lines}) == 6
+    assert {"x", "x-2", "x-3"} <= {line["id"] for line in lines}
+
+
+def test_standard_input(go: Go, demo_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = "".join(json.dumps(row) + "\n" for row in (GOOD, BAD)).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    ran = go("tag", "-", "--bundle", "nb", "--runs-dir", demo_runs, code=0)
+    assert [(line["file"], line["n"]) for line in lines_of(ran.out)] == [("-", 1), ("-", 2)]
+    assert ran.err.splitlines()[-1].startswith("read 2 = ")
+
+
+def test_all_rejected_is_exit_1_and_the_output_tells_why(go: Go, demo_runs: Path, tmp_path: Path) -> None:
+    file, out = write_dump(tmp_path / "bad.jsonl", [BAD, BAD]), tmp_path / "out.jsonl"
+    ran = go("tag", file, "--bundle", "nb", "--runs-dir", demo_runs, code=1)
+    assert ran.err.splitlines()[-1] == f"abstag: {file}: all 2 records were rejected"
+    assert [line["decision"] for line in lines_of(ran.out)] == ["reject", "reject"]
+    ran = go("tag", file, "--bundle", "nb", "--runs-dir", demo_runs, "-o", out, code=1)
+    assert out.exists(), "the lines with the reasons are thrown away"
+    assert [line["decision"] for line in lines_of(out.read_text())] == ["reject", "reject"]
+
+
+def test_output_file_equals_standard_output_and_is_not_overwritten(
+    go: Go, demo_runs: Path, mixed: Path, tmp_path: Path
+) -> None:
+    arguments = ("--quiet", "tag", mixed, "--bundle", "nb", "--runs-dir", demo_runs)
+    printed, out = go(*arguments, code=0), tmp_path / "new" / "out.jsonl"
+    ran = go(*arguments, "-o", out, code=0)
+    assert (ran.out, ran.err, printed.err) == ("", "", "")
+    assert out.read_text(encoding="utf-8") == printed.out
+    again = go(*arguments, "-o", out, code=1)
+    assert again.err == f"abstag: {out}: exists already; choose another name, or overwrite it with --force\n"
+    go(*arguments, "-o", out, "--force", code=0)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_nothing_half_written_on_an_error_in_the_middle(
+    existing: bool, go: Go, demo_runs: Path, dump: Path, tmp_path: Path
+) -> None:
+    packed = gzip.compress(dump.read_bytes() * 3)
+    (tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) * 9 // 10])
+    folder = tmp_path / "out"
+    folder.mkdir()
+    if existing:
+        (folder / "tags.jsonl").write_text("before")
+    arguments = ("--bundle", "nb", "--runs-dir", demo_runs, "-o", folder / "tags.jsonl", "--force")
+    ran = go("tag", dump, tmp_path / "cut.jsonl.gz", *arguments, code=1)
+    assert "cut.jsonl.gz" in ran.err
+    assert [path.read_text() for path in folder.iterdir()] == (["before"] if existing else [])
+
+
+def test_bundle_is_found_by_prefix_run_folder_and_bundle_folder(go: Go, demo_runs: Path, mixed: Path) -> None:
+    folder = next(demo_runs.glob("nb-*"))
+    names = [("nb", demo_runs), (folder, "elsewhere"), (folder / "bundle", "elsewhere")]
+    outputs = {go("tag", mixed, "--bundle", name, "--runs-dir", runs, code=0).out for name, runs in names}
+    assert len(outputs) == 1
+
+
+def test_missing_dump_or_bundle_is_one_line(go: Go, demo_runs: Path, dump: Path, tmp_path: Path) -> None:
+    for arguments in (("nowhere.jsonl", "--bundle", "nb"), (dump, "--bundle", "forest")):
+        ran = go("tag", *arguments, "--runs-dir", demo_runs, "-o", tmp_path / "o", code=1)
+        assert ran.out == ""
+        assert ran.err.startswith("abstag: ")
+        assert ran.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_eval_leaves_training_papers_out_and_counts_them(
+    papers: list[dict[str, Any]], bundle: Bundle, tmp_path: Path
+) -> None:
+    renamed = [paper | {"id": f"mine-{n}"} for n, paper in enumerate(papers[:5])]
+    same_id = papers[5] | {"title": "Quite another title", "abstract": papers[6]["abstract"][100:] + GOOD["abstract"]}
+    retitled = [
+        paper | {"id": f"new-{n}", "title": f"{paper['title']} {n}", "abstract": paper["abstract"][: 300 + n]}
+        for n, paper in enumerate(papers[10:40])
+    ]
+    unread = {"title": "Unread", "abstract": GOOD["abstract"]}
+    file = write_dump(tmp_path / "p.jsonl", [*renamed, same_id, *retitled, unread])
+    ingest([str(file)], tmp_path / "measured", taxonomy=load_taxonomy())
+    found = evaluate_bundle(bundle, load_corpus(tmp_path / "measured"))
+    assert (found["scored"], found["left_out"]) == (30, 6)
+    assert found["left_out_ids"] == [*(f"mine-{n}" for n in range(5)), "abstag-006"]
+    assert found["metrics"]["n"] == 30
+    assert [*found] == ["bundle", "corpus", "scored", "left_out", "left_out_ids", "metrics"]
+    assert found["bundle"] == bundle.name
+
+
+def test_eval_without_papers_or_with_other_areas_is_refused(
+    corpus: Corpus, bundle: Bundle, dump: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=r"no paper to score: 80 are labelled, 80 of them trained the bundle"):
+        evaluate_bundle(bundle, corpus)
+    source = load_taxonomy().source
+    areas = [*source["areas"], {"id": "robots"}]
+    ingest([str(dump)], tmp_path / "five", taxonomy=parse_taxonomy({**source, "areas": areas}))
+    with pytest.raises(DataError, match=r"the bundle tags llm, .*, the corpus has llm, .*, robots"):
+        evaluate_bundle(bundle, load_corpus(tmp_path / "five"))
