@@ -263,3 +263,12 @@ def test_area_ids_stand_in_no_source_file() -> None:
     for path in Path(abstag.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not (isinstance(node, ast.Constant) and node.value in ids), f"{path.name}:{node.lineno}"
+
+
+def test_output_of_another_format_is_refused_and_not_written_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "tags.csv"
+    assert main(["tag", "dump.txt", "-o", str(out), "--bundle", "any"]) == 1
+    assert capsys.readouterr().err == f"abstag: {out}: only JSON Lines are written; name it .jsonl\n"
+    assert not out.exists()

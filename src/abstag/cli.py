@@ -11,6 +11,7 @@ from typing import Any
 from abstag import __version__
 from abstag.errors import AbstagError, DataError
 
+_OTHER_OUTPUTS = frozenset({".csv", ".tsv", ".xlsx", ".parquet", ".bib", ".ris", ".md"})
 _EPILOG = """examples:
   abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
   abstag run +experiment=baselines data.path=corpus
@@ -198,6 +199,8 @@ def _tag(options: argparse.Namespace) -> int:
     from abstag.files import new_file
     from abstag.tagger import tag
 
+    if options.out and Path(options.out).suffix.lower() in _OTHER_OUTPUTS:
+        raise DataError("only JSON Lines are written", where=options.out, remedy="name it .jsonl")
     bundle = _bundle(options.bundle, options.runs_dir)
     if options.out is None:
         tally = tag(options.paths, bundle, sys.stdout, format=options.format)
