@@ -46,8 +46,8 @@ def cell(run: RunResult, part: str) -> str:
 
 def runs_of(folder: Path) -> list[RunResult]:
     """Return the committed runs of an experiment."""
-    rows = json.loads((folder / "results" / "runs.json").read_text(encoding="utf-8"))
-    return [RunResult.from_json(row) for row in rows]
+    paths = sorted(path for path in (folder / "results").glob("*.json") if not path.name.startswith("compare-"))
+    return [RunResult.from_json(json.loads(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def with_table(page: str) -> str:

@@ -133,7 +133,7 @@ class NaiveBayes(Linear):
 
     def __init__(
         self,
-        alpha: float = 0.03,
+        alpha: float = 0.1,
         norm: bool = False,  # noqa: FBT001, FBT002
         best_terms: int = 2000,
         title_weight: int = 3,
