@@ -572,3 +572,16 @@ def test_a_damaged_corpus_is_one_error(run: Ingest, name: str, content: bytes | 
 def test_a_missing_corpus_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="no ingested corpus here"):
         load_corpus(tmp_path / "none")
+
+
+@pytest.mark.parametrize("held", ["a file", "a folder"])
+def test_force_replaces_nothing_but_a_corpus(tmp_path: Path, held: str) -> None:
+    dump, out = tmp_path / "d.jsonl", tmp_path / "out"
+    dump.write_text(json.dumps(paper("p", WALKS)), encoding="utf-8")
+    if held == "a folder":
+        out.mkdir()
+    kept = out / "thesis.txt" if held == "a folder" else out
+    kept.write_text("years of work", encoding="utf-8")
+    with pytest.raises(ArtifactError, match="is no corpus"):
+        ingest([str(dump)], out, taxonomy=TAXONOMY, force=True)
+    assert kept.read_text(encoding="utf-8") == "years of work"

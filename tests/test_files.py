@@ -115,24 +115,13 @@ def test_force_replaces_a_file(tmp_path: Path) -> None:
     assert below(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_force_replaces_by_a_folder(tmp_path: Path, kind: str) -> None:
+def test_force_replaces_a_folder_by_a_folder(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    if kind == "file":
-        target.touch()
-    else:
-        (target / "stale").mkdir(parents=True)
-        (target / "stale" / "file").touch()
+    (target / "stale").mkdir(parents=True)
+    (target / "stale" / "file").touch()
     with new_folder(target, force=True) as folder:
         fill(folder, "new")
     assert below(tmp_path) == ["out", "out/inner", "out/inner/file"]
-
-
-def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    with pytest.raises(ArtifactError, match="out: cannot be written: "), new_file(tmp_path / "out", force=True):
-        pass
-    assert below(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize("method", ["open", "replace", "mkdir"])
@@ -255,3 +244,15 @@ def test_without_nan_leaves_finite_values(value: Any) -> None:
     json.dumps(without_nan(value), allow_nan=False)
     if "Infinity" not in json.dumps(value):
         assert without_nan(value) == value
+
+
+def test_a_folder_never_replaces_a_file_nor_a_file_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "kept").touch()
+    with pytest.raises(ArtifactError, match="is no folder"), new_folder(tmp_path / "file", force=True):
+        pass
+    with pytest.raises(ArtifactError, match="is a folder"), new_file(tmp_path / "folder", force=True):
+        pass
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
+    assert below(tmp_path) == ["file", "folder", "folder/kept"]

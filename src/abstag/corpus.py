@@ -109,8 +109,7 @@ def ingest(
     ArtifactError
         ``out`` exists (without ``force``) or cannot be written; nothing half-written stays.
     """
-    if out.is_dir() and any(out.iterdir()) and not (out / "manifest.json").is_file():
-        raise ArtifactError("is a folder, but no corpus", where=out, remedy="choose another name")
+    _refuse_other_than_corpus(out)
     with new_folder(out, force=force) as folder:
         table = LabelTable(labels, taxonomy)
         gathered = _gather(paths, format)
@@ -127,6 +126,17 @@ def ingest(
         }
         write_json(folder / "manifest.json", manifest)
     return manifest
+
+
+def _refuse_other_than_corpus(out: Path) -> None:
+    """Raise ArtifactError when ``--force`` would replace something that ingest has not made."""
+    if out.is_dir():
+        names = {path.name for path in out.iterdir()}
+        replaceable = not names or {"manifest.json", "records.parquet"} <= names
+    else:
+        replaceable = not (out.exists() or out.is_symlink())
+    if not replaceable:
+        raise ArtifactError("exists and is no corpus", where=out, remedy="choose another name")
 
 
 def _gather(paths: Sequence[str], format: str | None) -> _Gathered:  # noqa: A002

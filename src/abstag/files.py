@@ -22,7 +22,7 @@ def new_file(path: Path, *, force: bool = False) -> Iterator[TextIO]:
     ArtifactError
         When ``path`` exists and ``force`` is false, or the disk refuses the file.
     """
-    part = _part(path, force=force)
+    part = _part(path, folder=False, force=force)
     with _clear_errors(path), _removed_on_error(part):
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8", newline="\n") as stream:
@@ -39,7 +39,7 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     ArtifactError
         When ``path`` exists and ``force`` is false, or the disk refuses the folder.
     """
-    part = _part(path, force=force)
+    part = _part(path, folder=True, force=force)
     old = part.with_suffix(".old")
     with _clear_errors(path), _removed_on_error(part):
         part.mkdir(parents=True)
@@ -116,7 +116,7 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _part(path: Path, *, force: bool) -> Path:
+def _part(path: Path, *, folder: bool, force: bool) -> Path:
     """Return the temporary name beside ``path``, unless that may not be replaced."""
     with _clear_errors(path):
         inside = Path.cwd().is_relative_to(path.resolve())
@@ -124,6 +124,8 @@ def _part(path: Path, *, force: bool) -> Path:
         raise ArtifactError("holds the folder in which you are", where=path, remedy="choose another name")
     if path.exists() and not force:
         raise ArtifactError("exists already", where=path, remedy="choose another name, or overwrite it with --force")
+    if path.exists() and path.is_dir() is not folder:
+        raise ArtifactError(f"is {'no ' if folder else 'a '}folder", where=path, remedy="choose another name")
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
