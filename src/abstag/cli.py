@@ -14,8 +14,8 @@ from abstag.errors import AbstagError, DataError
 _OTHER_OUTPUTS = frozenset({".csv", ".tsv", ".xlsx", ".parquet", ".bib", ".ris", ".md"})
 _EPILOG = """examples:
   abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
-  abstag run +experiment=baselines data.path=corpus
-  abstag compare --experiment baselines
+  abstag run -m classifier=prior,svm,logreg data.path=corpus name=mine
+  abstag compare --experiment mine
   abstag tag icml2025.txt -o tags.jsonl --bundle logreg-1a2b3c
 """
 

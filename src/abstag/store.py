@@ -45,6 +45,8 @@ class Store:
             if (folder / _RESULT).is_file():
                 return folder
         fitting = sorted(path.parent for path in self.root.glob(f"*/{_RESULT}") if path.parent.name.startswith(name))
+        if len(fitting) > 1:
+            fitting = [folder for folder in fitting if load_result(folder).status == "done"] or fitting
         if len(fitting) != 1:
             known = ", ".join(path.name for path in fitting) or "`abstag runs` lists them"
             raise ArtifactError(

@@ -132,13 +132,15 @@ def _part_cell(result: RunResult, part: str) -> str:
 def _footnote(done: Sequence[RunResult], looks: int | None) -> str:
     seen = max(result.looks or 0 for result in done) if looks is None else looks
     scored = {
-        f"{result.metrics['n']} papers (part {result.metric_part}) of {result.corpus['name']} "
-        f"{result.corpus['fingerprint']}": None
+        (result.metrics["n"], result.metric_part, result.corpus["fingerprint"]): (
+            f"{result.metrics['n']} papers (part {result.metric_part}) of {result.corpus['name']} "
+            f"{result.corpus['fingerprint']}"
+        )
         for result in done
     }
     warning = "These runs were NOT scored on the same papers. " if len(scored) > 1 else ""
     return (
-        f"{warning}{'; '.join(scored)}; looks at these test rows so far: {seen}. "
+        f"{warning}{'; '.join(scored.values())}; looks at these test rows so far: {seen}. "
         "Intervals: bootstrap over duplicate groups."
     )
 
