@@ -1,4 +1,4 @@
-# Two commands: `make demo` sets up and runs the main job, `make test` sets up and passes the tests.
+# Two commands: `make demo` sets up, runs the main job and writes its report; `make test` sets up and passes the tests.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.demo
 	$(BIN)/abstag run +experiment=demo
+	$(BIN)/abstag report --experiment demo -o runs/demo-report --force
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest

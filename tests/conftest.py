@@ -56,20 +56,23 @@ def go(capsys: pytest.CaptureFixture[str]) -> Iterator[Go]:
 
 
 @pytest.fixture(scope="session")
-def dump() -> Path:
-    """The file of the embedded corpus."""
-    return resource("data/corpus/abstracts.jsonl")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first 80 papers of the embedded corpus, as a file."""
+    lines = resource("data/corpus/abstracts.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    file = tmp_path_factory.mktemp("dump") / "abstracts.jsonl"
+    file.write_text("".join(lines[:80]), encoding="utf-8")
+    return file
 
 
 @pytest.fixture(scope="session")
 def papers(dump: Path) -> list[dict[str, Any]]:
-    """The papers of the embedded corpus, as they stand in the file."""
+    """The first 80 papers of the embedded corpus, as they stand in the file."""
     return [json.loads(line) for line in dump.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture(scope="session")
 def embedded(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the embedded corpus, ingested."""
+    """Folder of 80 papers of the embedded corpus, ingested."""
     folder = tmp_path_factory.mktemp("corpus") / "embedded"
     ingest([str(dump)], folder, taxonomy=load_taxonomy())
     return folder
@@ -77,7 +80,7 @@ def embedded(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def corpus(embedded: Path) -> Corpus:
-    """The embedded corpus."""
+    """80 papers of the embedded corpus."""
     return load_corpus(embedded)
 
 
@@ -94,7 +97,7 @@ def part_of(number: int) -> str:
 
 @pytest.fixture(scope="session")
 def parted(papers: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the embedded corpus with venues, parts, rows marked random, and unread copies of two test papers."""
+    """Folder of the 80 papers with venues, parts, rows marked random, and unread copies of two test papers."""
     folder = tmp_path_factory.mktemp("parted")
     venues = ("ICLR 2024 poster", "ICML", None)
     rows = [

@@ -530,3 +530,30 @@ def test_scores_are_identified_by_the_content_of_the_file(tmp_path: Path) -> Non
     assert LogReg().fingerprint() == Keywords().fingerprint() == ""
     with pytest.raises(AbstagError, match=r"classifier\.path: no file is named; classifier\.path=SCORES\.csv"):
         Scores().fingerprint()
+
+
+def test_explained_terms_are_bounded_ranked_and_there_for_every_paper_and_area(classifier: Classifier) -> None:
+    model = fitted(classifier)
+    found = model.explain(DOCUMENTS)
+    if found is None:
+        assert isinstance(model, Scores)
+        return
+    assert [len(areas) for areas in found] == [4] * len(DOCUMENTS)
+    for area in (area for paper in found for area in paper):
+        assert len(area) <= 6
+        shares = [abs(share) for _, share in area]
+        assert shares == sorted(shares, reverse=True)
+    assert model.explain(Documents([], [], [])) == []
+
+
+def test_shares_of_all_terms_add_up_to_the_score() -> None:
+    scorer = fitted(LogReg()).scorer_
+    assert isinstance(scorer, LinearScorer)
+    shares = [[sum(share for _, share in area) for area in paper] for paper in scorer.explain(DOCUMENTS, top=10**6)]
+    np.testing.assert_allclose(np.array(shares) + scorer.intercept, scorer(DOCUMENTS), atol=1e-9)
+
+
+def test_keywords_explain_by_the_phrases_found() -> None:
+    scorer = KeywordScorer([["crumb", "oven"], ["keel"]], title_weight=2.0)
+    (paper,) = scorer.explain(Documents(["a"], ["On ovens"], ["A CRUMB in the oven."]))
+    assert paper == [[("oven", 2.0), ("crumb", 1.0)], []]

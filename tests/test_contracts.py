@@ -33,6 +33,7 @@ def test_output_of_every_verb_fits_its_schema(tmp_path: Path, capsys: pytest.Cap
     dump, corpus, runs = str(resource("data/corpus/abstracts.jsonl")), str(tmp_path / "corpus"), str(tmp_path / "runs")
     check("manifest", json.loads(output(capsys, "ingest", dump, "-o", corpus, "--json")))
     assert pq.read_schema(tmp_path / "corpus" / "records.parquet").names == COLUMNS
+    check("describe", json.loads(output(capsys, "describe", corpus, "--json")))
 
     output(
         capsys,

@@ -24,7 +24,7 @@ from abstag.records import Documents, FloatArray, Targets
 from abstag.results import RunResult
 from abstag.runner import Experiment, Training, fit_tagger, run, score_splits
 from abstag.splits import ByVenue, ByYear, Fixed, HoldOut, KFold
-from abstag.store import Store, load_result, read_scores
+from abstag.store import Store, load_result, read_documents, read_scores
 from abstag.taxonomy import Taxonomy, load_taxonomy, parse_taxonomy
 from tests.conftest import part_of, write_dump
 
@@ -399,3 +399,18 @@ def test_declared_labels_train_and_are_never_scored(papers: list[dict[str, Any]]
     assert len(outcome.fitted[0].rows) == 55
     alone = fit_tagger(make(corpus), np.flatnonzero(make(corpus).trainable))
     assert len(alone.rows) == 50
+
+
+def test_scored_papers_are_kept_with_the_terms_of_the_model_that_scored_them(corpus: Corpus, store: Store) -> None:
+    result = run(make(corpus, classifier=Keywords()), store)
+    scores = read_scores(store.folder(result.id))
+    kept = read_documents(store.folder(result.id), scores.areas)
+    assert kept is not None
+    assert kept.evidence is not None
+    texts = dict(zip(corpus.documents.ids, corpus.documents.abstracts, strict=True))
+    assert list(kept.documents.ids) == list(scores.ids)
+    assert [texts[name] for name in scores.ids] == list(kept.documents.abstracts)
+    hits = np.array([[bool(area) for area in paper] for paper in kept.evidence])
+    assert hits.any()
+    phrases = {phrase.casefold() for area in corpus.taxonomy.areas for phrase in area.keywords}
+    assert {term.casefold() for paper in kept.evidence for area in paper for term, _ in area} <= phrases

@@ -3,13 +3,15 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from abstag.errors import ArtifactError
-from abstag.results import RunResult, ScoreTable
-from abstag.store import Store, load_result, read_scores, row, write_scores
+from abstag.records import Documents
+from abstag.results import RunResult, ScoredDocuments, ScoreTable
+from abstag.store import Store, load_result, read_documents, read_scores, row, write_scores
 from tests.conftest import make_result, make_scores
 
 
@@ -124,14 +126,49 @@ def test_damaged_ledger_is_one_clear_error(tmp_path: Path) -> None:
         stream.write('{"rows": "r1", "ru')
     with pytest.raises(ArtifactError, match=r"looks\.jsonl"):
         store.looks("r1")
+    (tmp_path / "looks.jsonl").write_bytes(b"\xff\n")
+    with pytest.raises(ArtifactError, match=r"looks\.jsonl"):
+        store.looks("r1")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"id": 1'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"id": 1', "[" * 100_000])
 def test_damaged_result_is_one_clear_error(content: str, store: Store) -> None:
     (store.folder("nb-11aa") / "result.json").write_text(content)
     with pytest.raises(ArtifactError, match=r"result\.json") as caught:
-        store.results()
+        load_result(store.folder("nb-11aa"))
     assert "\n" not in str(caught.value)
+
+
+WRONG: list[dict[str, Any]] = [
+    *({name: value} for name in ("corpus", "parts", "config", "areas") for value in (7, None)),
+    *({name: ["x"]} for name in ("id", "status", "experiment", "seed", "started", "looks", "fit_seconds")),
+    {"corpus": {"name": "c"}},
+    {"corpus": {"name": "c", "fingerprint": 7}},
+    {"rows": {"test": 80}},
+    {"metric_part": "dev"},
+    {"parts": {"all": 7}},
+    *(
+        {"parts": {"all": make_result().parts["all"] | {name: "x"}}}
+        for name in ("n", "macro_f1", "interval", "at_half")
+    ),
+    {"parts": {"all": {name: cell for name, cell in make_result().parts["all"].items() if name != "macro_f1"}}},
+    {"parts": {"all": make_result().parts["all"] | {"interval": [0.5], "at_half": {}}}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_result_with_a_wrong_value_is_one_clear_error(wrong: dict[str, Any], store: Store) -> None:
+    path = store.folder("nb-11aa") / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | wrong))
+    with pytest.raises(ArtifactError, match=rf"{path}: this is no run result: {next(iter(wrong))} is not as"):
+        store.done("nb-11aa")
+
+
+def test_damaged_result_hides_no_other(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    (store.folder("nb-11aa") / "result.json").write_text("{}")
+    assert [result.id for result in store.results()] == ["nb-12bb", "svm-11aa"]
+    assert "left out: " in caplog.text
+    assert store.find("nb").name == "nb-12bb"
 
 
 def test_scores_round_trip(tmp_path: Path) -> None:
@@ -157,6 +194,22 @@ def test_damaged_scores_are_one_clear_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"], "score.x": [0.5]}), tmp_path / "scores.parquet")
     with pytest.raises(ArtifactError, match=r"scores\.parquet"):
         read_scores(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("group", "x"), ("fold", None), ("score.a", "x"), ("confidence", "x"), ("id", None)]
+)
+def test_scores_with_a_wrong_column_are_one_clear_error(column: str, value: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_scores(tmp_path / "scores.parquet", make_scores())
+    table = pq.read_table(tmp_path / "scores.parquet")
+    place = table.column_names.index(column)
+    for wrong in (table.set_column(place, column, pa.array([value] * len(table))), table.slice(0, 0)):
+        pq.write_table(wrong, tmp_path / "scores.parquet")
+        with pytest.raises(ArtifactError, match=r"scores\.parquet: cannot be read: .*; delete the folder of the run"):
+            read_scores(tmp_path)
 
 
 def test_take_and_join_are_inverse() -> None:
@@ -192,3 +245,32 @@ def test_row_has_the_keys_of_the_contract() -> None:
     assert found["metrics"] == found["parts"]["all"]
     failed = RunResult("a", "failed", "e", "c", 0, {"name": "n", "fingerprint": "f"}, error="boom")
     assert row(failed)["metrics"] == {}
+
+
+def test_documents_round_trip_with_and_without_terms(tmp_path: Path) -> None:
+    scores = make_scores(n=2)
+    texts = Documents(scores.ids, ["Élan", ""], ["We look.", "</script>"])
+    store = Store(tmp_path)
+    for run, evidence in (("nb-1", [[[("look", -0.5)], []], [[], []]]), ("nb-2", None)):
+        folder = store.save(make_result(run), scores=scores, documents=ScoredDocuments(texts, evidence))
+        found = read_documents(folder, scores.areas)
+        assert found is not None
+        assert (found.documents, found.evidence) == (texts, evidence)
+    assert read_documents(store.save(make_result("nb-3"), scores=scores), scores.areas) is None
+
+
+def test_damaged_documents_are_one_clear_error(tmp_path: Path) -> None:
+    scores = make_scores(n=2)
+    texts = Documents(scores.ids, ["", ""], ["One.", "Two."])
+    folder = Store(tmp_path).save(make_result(), scores=scores, documents=ScoredDocuments(texts, None))
+    (folder / "documents.parquet").write_bytes((folder / "scores.parquet").read_bytes())
+    with pytest.raises(ArtifactError, match=r"documents\.parquet"):
+        read_documents(folder, scores.areas)
+
+
+def test_an_experiment_is_its_runs_on_the_newest_papers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(tmp_path)
+    for day, (run, rows) in enumerate([("a-1", "old"), ("b-1", "old"), ("a-2", "new"), ("b-2", "new")], 1):
+        store.save(make_result(run, rows={"fingerprint": rows}, started=f"2025-01-0{day}"))
+    assert [result.id for result in store.of_experiment("demo")] == ["a-2", "b-2"]
+    assert "demo: 2 older runs on other papers left out" in caplog.text

@@ -16,7 +16,7 @@ from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
 from abstag.records import BoolArray, FloatArray, IntArray
 from abstag.results import RunResult, ScoreTable, flat
-from abstag.store import load_result, read_scores
+from abstag.store import Store, load_result, read_scores
 
 DRAWS = 10_000
 MIN_POSITIVES = 10
@@ -68,23 +68,54 @@ def compare(folders: Sequence[Path], *, part: str | None = None) -> dict[str, An
     return {"runs": runs, "pairs": [{k: v for k, v in pair.items() if k != "scarce"} for pair in verdicts]}
 
 
-def _configurations(folders: Sequence[Path]) -> list[Configuration]:
-    found: dict[str, list[tuple[RunResult, ScoreTable]]] = defaultdict(list)
+def load_alike(folders: Sequence[Path]) -> list[tuple[RunResult, ScoreTable]]:
+    """Load runs on the same papers with their scores, papers in the order of their ids.
+
+    Raises
+    ------
+    DataError
+        A run that is not done; runs on other papers, truth, masks, areas or taxonomy.
+    ArtifactError
+        A result or scores are missing or damaged.
+    """
+    found: list[tuple[RunResult, ScoreTable]] = []
     for folder in folders:
         result = load_result(folder)
         if result.status != "done":
             raise DataError(f"the run is {result.status}, not done", where=result.id, remedy="run it again")
-        scores = _in_order(read_scores(folder))
-        found[canonical_hash(_without_seed(result))].append((result, scores))
-    configurations = [
-        Configuration(entries[0][0].classifier, *map(list, zip(*entries, strict=True))) for entries in found.values()
-    ]
+        found.append((result, _in_order(read_scores(folder))))
+        _refuse_unlike(*found[0], *found[-1])
+    return found
+
+
+def configuration_names(results: Sequence[RunResult]) -> list[str]:
+    """Return the name of each run's configuration: the classifier, or the configuration's first run where several fit.
+
+    Runs that differ in nothing but the seed have the same configuration.
+    """
+    first: dict[str, RunResult] = {}
+    keys = [canonical_hash(_without_seed(result)) for result in results]
+    for key, result in zip(keys, results, strict=True):
+        first.setdefault(key, result)
+    classifiers = [result.classifier for result in first.values()]
+    return [first[key].classifier if classifiers.count(first[key].classifier) == 1 else first[key].id for key in keys]
+
+
+def _configurations(folders: Sequence[Path]) -> list[Configuration]:
+    loaded = load_alike(folders)
+    names = configuration_names([result for result, _ in loaded])
+    found: dict[str, list[tuple[RunResult, ScoreTable]]] = defaultdict(list)
+    for name, entry in zip(names, loaded, strict=True):
+        found[name].append(entry)
+    configurations = [Configuration(name, *map(list, zip(*found[name], strict=True))) for name in found]
     if len(configurations) < 2:
-        raise DataError("a comparison needs two different configurations", where=f"{len(folders)} run(s)")
-    configurations = _with_unique_names(configurations)
-    for other in configurations:
-        for result, scores in zip(other.runs, other.scores, strict=True):
-            _refuse_unlike(configurations[0], result, scores)
+        stores = [Store(root) for root in sorted({folder.parent for folder in folders})]
+        known = [result.id for store in stores for result in store.results() if result.status == "done"]
+        raise DataError(
+            "a comparison needs two different configurations",
+            where=", ".join(folder.name for folder in folders) or "no run",
+            remedy=f"finished runs: {', '.join(known)}" if known else "`abstag runs` lists the runs",
+        )
     return configurations
 
 
@@ -93,20 +124,14 @@ def _without_seed(result: RunResult) -> dict[str, Any]:
     return {"classifier": result.classifier, "config": config, "data": result.corpus["fingerprint"]}
 
 
-def _with_unique_names(configurations: list[Configuration]) -> list[Configuration]:
-    names = [configuration.name for configuration in configurations]
-    return [item if names.count(item.name) == 1 else item._replace(name=item.runs[0].id) for item in configurations]
-
-
 def _in_order(scores: ScoreTable) -> ScoreTable:
     return scores.take(np.argsort(np.array(scores.ids, dtype=np.str_), kind="stable"))
 
 
-def _refuse_unlike(first: Configuration, result: RunResult, scores: ScoreTable) -> None:
-    known = first.scores[0]
+def _refuse_unlike(first: RunResult, known: ScoreTable, result: RunResult, scores: ScoreTable) -> None:
     reasons = {
         "areas": known.areas != scores.areas,
-        "taxonomy": first.runs[0].taxonomy.get("digest") != result.taxonomy.get("digest"),
+        "taxonomy": first.taxonomy.get("digest") != result.taxonomy.get("digest"),
         "test papers": list(known.ids) != list(scores.ids),
     }
     if not any(reasons.values()):
@@ -116,7 +141,7 @@ def _refuse_unlike(first: Configuration, result: RunResult, scores: ScoreTable) 
     differing = [name for name, differs in reasons.items() if differs]
     if differing:
         raise DataError(
-            f"other {' and '.join(differing)} than {first.runs[0].id}",
+            f"other {' and '.join(differing)} than {first.id}",
             where=result.id,
             remedy="only runs on the same papers can be compared",
         )

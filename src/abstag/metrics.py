@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,12 @@ def average_precision(gold: BoolArray, scores: FloatArray) -> float:
     return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * hits / taken))
 
 
+def precision_recall(gold: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return precision and recall at each distinct score, highest first; recall is NaN without a positive."""
+    hits, taken = _cumulated(gold, scores)
+    return hits / taken, _divide(hits, np.full(len(hits), gold.sum()))
+
+
 def roc_auc(gold: BoolArray, scores: FloatArray) -> float:
     """Return P(positive above negative) + ½ P(tie) (Mann & Whitney 1947); NaN when a side is missing."""
     if gold.all() or not gold.any():
@@ -189,12 +195,27 @@ def exact(scored: Scored) -> BoolArray:
 
 def ece(scored: Scored) -> float:
     """Return the expected calibration error of all known cells, in 10 bins of equal width (Naeini et al. 2015)."""
+    bins = reliability(scored)
+    return _ratio(np.abs(bins.positives - bins.expected).sum(), bins.cells.sum())
+
+
+class Reliability(NamedTuple):
+    """Known cells by probability, in `BINS` bins of equal width: how many, how many hold, how many should hold."""
+
+    cells: FloatArray
+    positives: FloatArray
+    expected: FloatArray
+
+
+def reliability(scored: Scored) -> Reliability:
+    """Return counts of each bin (BINS,): cells, cells that hold, and the sum of their probabilities."""
     gold, scores = scored.gold[scored.known], scored.scores[scored.known]
-    if not gold.size:
-        return float("nan")
     bins = np.minimum((scores * BINS).astype(np.intp), BINS - 1)
-    gaps = np.bincount(bins, weights=gold, minlength=BINS) - np.bincount(bins, weights=scores, minlength=BINS)
-    return float(np.abs(gaps).sum() / len(gold))
+    cells, positives, expected = (
+        np.bincount(bins, weights=weights, minlength=BINS).astype(np.float64)
+        for weights in (np.ones(len(gold)), gold, scores)
+    )
+    return Reliability(cells, positives, expected)
 
 
 def automation_95(scored: Scored) -> float:

@@ -2,13 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from abstag.records import BoolArray, FloatArray, IntArray
+from abstag.records import BoolArray, Documents, FloatArray, IntArray
 
 Status = Literal["done", "failed", "running"]
+_PART: Mapping[str, Any] = {
+    **dict.fromkeys(("macro_f1", "micro_f1", "macro_average_precision", "ece", "automation_95"), float | None),
+    "n": int,
+    "interval": list[float | None],
+    "at_half": dict[str, float | None],
+    "sure": dict[str, float | None],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,8 @@ class RunResult:
         Test papers scored in a second, features included.
     peak_mb
         Highest resident memory of the process during the run, MiB.
+    command
+        The command line that gives this run again, the corpus named by its folder alone; empty when there is none.
     looks
         How many different runs, this one included, had scored these test rows in this store when this one ended.
     """
@@ -50,6 +60,7 @@ class RunResult:
     looks: int | None = None
     config: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    command: str = ""
     started: str = ""
     error: str | None = None
 
@@ -64,9 +75,54 @@ class RunResult:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """Rebuild from the JSON form; unknown keys of newer versions are ignored."""
-        names = {item.name for item in fields(cls)}
-        return cls(**{key: item for key, item in value.items() if key in names})
+        """Rebuild from the JSON form; unknown keys of newer versions are ignored.
+
+        Raises
+        ------
+        TypeError, AttributeError
+            A key is missing, or its value is not of the annotated type.
+        """
+        hints = get_type_hints(cls)
+        result = cls(**{key: item for key, item in value.items() if key in hints})
+        wrong = [name for name, hint in hints.items() if not fits(getattr(result, name), hint)]
+        wrong = wrong or [name for name, sound in result._soundness().items() if not sound]
+        if wrong:
+            raise TypeError(f"{wrong[0]} is not as it should be")
+        return result
+
+    def _soundness(self) -> dict[str, bool]:
+        """Return whether the keys below those of the result are there."""
+        done = self.status == "done"
+        return {
+            "corpus": {"name", "fingerprint"} <= self.corpus.keys(),
+            "rows": not done or fits(self.rows.get("fingerprint"), str),
+            "metric_part": not done or self.metric_part in self.parts,
+            "parts": all(_is_part(part) for part in self.parts.values()),
+        }
+
+
+def _is_part(part: Mapping[str, Any]) -> bool:
+    sound = all(fits(part.get(name, ...), hint) for name, hint in _PART.items())
+    return sound and len(part["interval"]) == 2 and "macro_f1" in part["at_half"]
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value that JSON or YAML gave is of the annotated type, where that is one that they have.
+
+    A whole number is a float; true and false are no numbers.
+    """
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        return value in inner
+    if kind in {Union, UnionType}:
+        return any(fits(value, one) for one in inner)
+    if kind is dict:
+        return isinstance(value, dict) and all(fits(item, inner[1]) for item in value.values())
+    if kind in {list, Sequence}:
+        return isinstance(value, list) and all(fits(item, inner[0]) for item in value)
+    if hint is float:
+        return type(value) in {int, float}
+    return hint not in {int, bool, str, NoneType} or type(value) is hint
 
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -75,6 +131,13 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, item in value.items():
         found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
     return found
+
+
+class ScoredDocuments(NamedTuple):
+    """The texts of the scored papers, and for each paper and area the terms that decided with their share, if known."""
+
+    documents: Documents
+    evidence: Sequence[Sequence[Sequence[tuple[str, float]]]] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from abstag import splits
 from abstag.bundle import Bundle, save_bundle
-from abstag.classifiers.base import Classifier, check_both_sides
+from abstag.classifiers.base import Classifier, Evidence, check_both_sides
 from abstag.corpus import Corpus
 from abstag.decision import Decision, Policy, fit_decision
 from abstag.environment import numeric_versions, peak_memory, versions
@@ -23,7 +23,7 @@ from abstag.errors import AbstagError, ConfigError, DataError
 from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
 from abstag.records import BoolArray, IntArray, Targets
-from abstag.results import RunResult, ScoreTable
+from abstag.results import RunResult, ScoredDocuments, ScoreTable
 from abstag.store import Store
 
 _LOG = logging.getLogger(__name__)
@@ -62,6 +62,8 @@ class Experiment:
         The part whose metrics stand for the run.
     keep_bundle
         Fit a tagger on all training rows and keep it.
+    command
+        The command line that gives this run again, for the result.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Experiment:
     seed: int = 0
     metric_part: str = "all"
     keep_bundle: bool = True
+    command: str = ""
 
     @cached_property
     def id(self) -> str:
@@ -140,6 +143,7 @@ class Outcome(NamedTuple):
     scores: ScoreTable
     seconds: float
     fitted: list[Fitted]
+    evidence: list[Evidence] | None
 
 
 def run(experiment: Experiment, store: Store) -> RunResult:
@@ -168,6 +172,7 @@ def run(experiment: Experiment, store: Store) -> RunResult:
         metric_part=experiment.metric_part,
         config=dict(experiment.config),
         versions=versions(),
+        command=experiment.command,
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
     _LOG.info("%s: running", experiment.id)
@@ -204,7 +209,12 @@ def _run(experiment: Experiment, store: Store, started: RunResult) -> RunResult:
         peak_mb=peak.mebibytes,
         looks=store.look(tested, experiment.id),
     )
-    store.save(result, scores=scores, bundle=final and _bundle_writer(experiment, final, result))
+    store.save(
+        result,
+        scores=scores,
+        documents=_documents(experiment.corpus, outcome),
+        bundle=final and _bundle_writer(experiment, final, result),
+    )
     return result
 
 
@@ -227,7 +237,7 @@ def score_splits(experiment: Experiment) -> Outcome:
             remedy="ingest with --labels FILE",
         )
     check_both_sides(experiment.read_targets[np.flatnonzero(read)], corpus.taxonomy)
-    tables, fits, seconds = [], [], 0.0
+    tables, fits, seconds, evidence = [], [], 0.0, list[Evidence]()
     for number, split in enumerate(experiment.splitter.split(experiment.rows, seed=experiment.seed)):
         fitted = fit_tagger(experiment, split.train[experiment.trainable[split.train]])
         documents = corpus.documents[split.test]
@@ -236,7 +246,9 @@ def score_splits(experiment: Experiment) -> Outcome:
         seconds += time.perf_counter() - begun
         tables.append(score_table(corpus, split.test, probabilities, fitted.decision, fold=number))
         fits.append(fitted)
-    return Outcome(ScoreTable.join(tables), seconds, fits)
+        evidence += fitted.classifier.explain(documents) or []
+    scores = ScoreTable.join(tables)
+    return Outcome(scores, seconds, fits, evidence if len(evidence) == len(scores) else None)
 
 
 def fit_tagger(experiment: Experiment, train: IntArray) -> Fitted:
@@ -303,6 +315,11 @@ def _card(result: RunResult, trained: int) -> str:
         "Keys of the training papers are in keys.json; `abstag eval` leaves those papers out.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _documents(corpus: Corpus, outcome: Outcome) -> ScoredDocuments:
+    rows = {name: row for row, name in enumerate(corpus.documents.ids)}
+    return ScoredDocuments(corpus.documents[np.array([rows[name] for name in outcome.scores.ids])], outcome.evidence)
 
 
 def _decision_summary(fits: Sequence[Fitted], areas: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Run folders keyed by content: written whole, read back, never done twice."""
 
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 import yaml
 
-from abstag.errors import ArtifactError
+from abstag.errors import ArtifactError, refused
 from abstag.files import new_folder, read_json, write_json
-from abstag.results import RunResult, ScoreTable
+from abstag.records import Documents
+from abstag.results import RunResult, ScoredDocuments, ScoreTable
 
-_RESULT, _SCORES, _LOOKS = "result.json", "scores.parquet", "looks.jsonl"
+_RESULT, _SCORES, _DOCUMENTS, _LOOKS = "result.json", "scores.parquet", "documents.parquet", "looks.jsonl"
+_LOG = logging.getLogger(__name__)
 
 
 class Store:
@@ -46,7 +49,7 @@ class Store:
                 return folder
         fitting = sorted(path.parent for path in self.root.glob(f"*/{_RESULT}") if path.parent.name.startswith(name))
         if len(fitting) > 1:
-            fitting = [folder for folder in fitting if load_result(folder).status == "done"] or fitting
+            fitting = [folder for folder, result in _sound(fitting) if result.status == "done"] or fitting
         if len(fitting) != 1:
             known = ", ".join(path.name for path in fitting) or "`abstag runs` lists them"
             raise ArtifactError(
@@ -55,24 +58,37 @@ class Store:
         return fitting[0]
 
     def results(self) -> list[RunResult]:
-        """Return all results, oldest first."""
-        found = [load_result(path.parent) for path in self.root.glob(f"*/{_RESULT}") if path.parent.name[0] != "."]
-        return sorted(found, key=lambda result: (result.started, result.id))
+        """Return all results, oldest first; a damaged one is left out with a warning."""
+        folders = sorted(path.parent for path in self.root.glob(f"*/{_RESULT}") if path.parent.name[0] != ".")
+        return sorted((result for _, result in _sound(folders)), key=lambda result: (result.started, result.id))
 
     def of_experiment(self, name: str) -> list[RunResult]:
-        """Return the finished runs of an experiment, oldest first; raises ArtifactError when there is none."""
-        found = [result for result in self.results() if result.experiment == name and result.status == "done"]
+        """Return the finished runs of an experiment on the papers of its newest run, oldest first.
+
+        Runs on other papers (a corpus that has changed since) are left out with a warning.
+
+        Raises
+        ------
+        ArtifactError
+            There is none.
+        """
+        results = self.results()
+        found = [result for result in results if result.experiment == name and result.status == "done"]
         if not found:
-            known = sorted({result.experiment for result in self.results()})
+            known = sorted({result.experiment for result in results})
             remedy = f"known: {', '.join(known)}" if known else f"abstag run +experiment={name}"
             raise ArtifactError(f"no finished run of experiment {name!r}", where=self.root, remedy=remedy)
-        return found
+        same = [result for result in found if result.rows.get("fingerprint") == found[-1].rows.get("fingerprint")]
+        if len(same) < len(found):
+            _LOG.warning("%s: %d older runs on other papers left out", name, len(found) - len(same))
+        return same
 
     def save(
         self,
         result: RunResult,
         *,
         scores: ScoreTable | None = None,
+        documents: ScoredDocuments | None = None,
         bundle: Callable[[Path], None] | None = None,
         log: str = "",
     ) -> Path:
@@ -88,6 +104,8 @@ class Store:
             (folder / "log").write_text(log, encoding="utf-8")
             if scores is not None:
                 write_scores(folder / _SCORES, scores)
+            if scores is not None and documents is not None:
+                _write_documents(folder / _DOCUMENTS, documents, scores.areas)
             if bundle is not None:
                 (folder / "bundle").mkdir()
                 bundle(folder / "bundle")
@@ -102,19 +120,20 @@ class Store:
                 when = datetime.now(UTC).isoformat(timespec="seconds")
                 stream.write(json.dumps({"rows": rows, "run": run, "when": when}) + "\n")
         except OSError as error:
-            raise ArtifactError(f"cannot be written: {error.strerror}", where=self.root / _LOOKS) from error
+            raise refused(error, "cannot be written", self.root / _LOOKS) from error
         return self.looks(rows)
 
     def looks(self, rows: str) -> int:
         """Return how many different runs have scored the test rows with this fingerprint."""
         if not (self.root / _LOOKS).is_file():
             return 0
-        lines = (self.root / _LOOKS).read_text(encoding="utf-8").splitlines()
         try:
+            lines = (self.root / _LOOKS).read_text(encoding="utf-8").splitlines()
             entries: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
             return len({entry["run"] for entry in entries if entry["rows"] == rows})
-        except (ValueError, KeyError, TypeError) as error:
-            raise ArtifactError(f"the ledger of looks is damaged: {error}", where=self.root / _LOOKS) from error
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            what, remedy = f"the ledger of looks is damaged: {error}", "take the damaged line out"
+            raise ArtifactError(what, where=self.root / _LOOKS, remedy=remedy) from error
 
 
 def row(result: RunResult) -> dict[str, Any]:
@@ -130,7 +149,17 @@ def load_result(folder: Path) -> RunResult:
     try:
         return RunResult.from_json(value)
     except (TypeError, AttributeError) as error:
-        raise ArtifactError(f"this is no run result: {error}", where=folder / _RESULT) from error
+        remedy = "delete the folder of the run and run it again"
+        raise ArtifactError(f"this is no run result: {error}", where=folder / _RESULT, remedy=remedy) from error
+
+
+def _sound(folders: Iterable[Path]) -> Iterator[tuple[Path, RunResult]]:
+    """Yield the folders whose result can be read, with it; warn of the others."""
+    for folder in folders:
+        try:
+            yield folder, load_result(folder)
+        except ArtifactError as error:
+            _LOG.warning("left out: %s", error)
 
 
 def write_scores(path: Path, scores: ScoreTable) -> None:
@@ -162,8 +191,9 @@ def read_scores(folder: Path) -> ScoreTable:
 
     try:
         return _score_table(pq.read_table(folder / _SCORES))
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise ArtifactError(f"cannot be read: {error}", where=folder / _SCORES) from error
+    except (OSError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+        remedy = "delete the folder of the run and run it again"
+        raise ArtifactError(f"cannot be read: {error}", where=folder / _SCORES, remedy=remedy) from error
 
 
 def _score_table(table: Any) -> ScoreTable:
@@ -172,10 +202,12 @@ def _score_table(table: Any) -> ScoreTable:
     def cells(kind: str) -> Any:
         return [table.column(f"{kind}.{area}").to_pylist() for area in areas]
 
-    gold = cells("gold")
+    gold, ids = cells("gold"), table.column("id").to_pylist()
+    if not areas or not ids or None in ids:
+        raise ValueError("areas or ids are missing")
     return ScoreTable(
         areas=areas,
-        ids=table.column("id").to_pylist(),
+        ids=ids,
         groups=np.array(table.column("group").to_pylist(), dtype=np.intp),
         venues=table.column("venue").to_pylist(),
         parts=table.column("part").to_pylist(),
@@ -188,3 +220,38 @@ def _score_table(table: Any) -> ScoreTable:
         tags=np.array(cells("tag"), dtype=np.bool_).T,
         confidence=np.array(table.column("confidence").to_pylist(), dtype=np.float64),
     )
+
+
+def _write_documents(path: Path, scored: ScoredDocuments, areas: Sequence[str]) -> None:
+    """Write the scored papers as Parquet: ``id, title, abstract``, and ``terms.A`` for each area A when known."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = scored.documents
+    columns: dict[str, Any] = {"id": list(texts.ids), "title": list(texts.titles), "abstract": list(texts.abstracts)}
+    if scored.evidence is not None:
+        kind = pa.list_(pa.struct([("term", pa.string()), ("share", pa.float32())]))
+        for number, area in enumerate(areas):
+            columns[f"terms.{area}"] = pa.array([paper[number] for paper in scored.evidence], kind)
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def read_documents(folder: Path, areas: Sequence[str]) -> ScoredDocuments | None:
+    """Read the papers that a run has scored; None when the run kept none. Raises ArtifactError when damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / _DOCUMENTS
+    if not path.is_file():
+        return None
+    try:
+        table = pq.read_table(path)
+        columns = {name: table.column(name).to_pylist() for name in table.column_names}
+        documents = Documents(columns["id"], columns["title"], columns["abstract"])
+        terms = [columns[f"terms.{area}"] for area in areas if f"terms.{area}" in columns]
+        evidence = [
+            [[(term["term"], term["share"]) for term in cell] for cell in paper] for paper in zip(*terms, strict=True)
+        ]
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise ArtifactError(f"cannot be read: {error}", where=path) from error
+    return ScoredDocuments(documents, evidence if len(terms) == len(areas) else None)

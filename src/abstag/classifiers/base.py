@@ -15,6 +15,9 @@ from abstag.errors import DataError
 from abstag.records import Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
 
+TOP_TERMS = 6
+Evidence = list[list[tuple[str, float]]]  # of each area, terms with their share of the score
+
 
 class State(NamedTuple):
     """A scorer on disk, without pickle: named arrays and a list of strings (a vocabulary)."""
@@ -31,6 +34,14 @@ class Scorer(ABC):
     @abstractmethod
     def __call__(self, documents: Documents) -> FloatArray:
         """Return (n, k) float64 scores on an unbounded scale, higher is surer."""
+
+    def explain(self, documents: Documents, *, top: int = TOP_TERMS) -> list[Evidence]:  # noqa: ARG002
+        """Return, for each paper and area, the ``top`` terms that moved the score most, with their share of it.
+
+        Strongest first, a share below 0 speaks against the area; empty lists where a scorer knows no terms.
+        """
+        areas = self(documents[np.arange(min(1, len(documents)))]).shape[1]
+        return [[[] for _ in range(areas)] for _ in range(len(documents))]
 
     @abstractmethod
     def state(self) -> State:
@@ -82,6 +93,11 @@ class Classifier(ABC):
     def decision_function(self, documents: Documents) -> FloatArray:
         """Return (n, k) float64 scores, higher is surer; not yet probabilities."""
         return self.scorer_(documents)
+
+    def explain(self, documents: Documents) -> list[Evidence] | None:
+        """Return the terms that decided (see `Scorer.explain`), None for a classifier that has no scorer."""
+        scorer = getattr(self, "scorer_", None)
+        return scorer.explain(documents) if isinstance(scorer, Scorer) else None
 
     def check(self) -> None:
         """Raise ConfigError when a parameter is out of range; called before any data is read."""

@@ -1,15 +1,16 @@
 """What is left of a classifier at tagging time: numpy and scipy only."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from abstag.classifiers.base import Scorer, State
+from abstag.classifiers.base import TOP_TERMS, Evidence, Scorer, State
 from abstag.records import Documents, FloatArray
 
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")
@@ -72,20 +73,27 @@ class KeywordScorer(Scorer):
 
     def __init__(self, phrases: Sequence[Sequence[str]], *, title_weight: float) -> None:
         self.phrases, self.title_weight = phrases, title_weight
-        self._patterns = [[_phrase_pattern(phrase) for phrase in area] for area in phrases]
+        self._patterns = [[(phrase, _phrase_pattern(phrase)) for phrase in area] for area in phrases]
 
     def __call__(self, documents: Documents) -> FloatArray:
-        rows = [
-            [self._hits(area, title, abstract) for area in self._patterns]
-            for title, abstract in zip(documents.titles, documents.abstracts, strict=True)
-        ]
+        rows = [[sum(weight for _, weight in area) for area in self._hits(*texts)] for texts in _texts(documents)]
         return np.array(rows, dtype=np.float64).reshape(len(documents), len(self.phrases))
 
-    def _hits(self, patterns: Iterable[re.Pattern[str]], title: str, abstract: str) -> float:
-        return sum(
-            self.title_weight if pattern.search(title) else float(bool(pattern.search(abstract)))
-            for pattern in patterns
-        )
+    def explain(self, documents: Documents, *, top: int = TOP_TERMS) -> list[Evidence]:
+        found = [self._hits(*texts) for texts in _texts(documents)]
+        return [[sorted(area, key=lambda hit: -hit[1])[:top] for area in areas] for areas in found]
+
+    def _hits(self, title: str, abstract: str) -> Evidence:
+        """Return the phrases of each area that the texts hold; a regular expression looks only where it may find."""
+        lower = f"{title}\n{abstract}".lower()
+        return [
+            [
+                (phrase, self.title_weight if pattern.search(title) else 1.0)
+                for phrase, pattern in area
+                if phrase.lower() in lower and (pattern.search(title) or pattern.search(abstract))
+            ]
+            for area in self._patterns
+        ]
 
     def state(self) -> State:
         sizes = np.array([len(area) for area in self.phrases], dtype=np.int64)
@@ -142,6 +150,20 @@ class LinearScorer(Scorer):
         matrix.data = (1.0 + np.log(matrix.data)) * self.idf[matrix.indices]
         return _unit_rows(matrix)
 
+    def explain(self, documents: Documents, *, top: int = TOP_TERMS) -> list[Evidence]:
+        matrix = self.features(documents)
+        rows = [slice(start, end) for start, end in pairwise(matrix.indptr)]
+        return [
+            [self._strongest(matrix.indices[row], matrix.data[row], coef, top) for coef in self.coef] for row in rows
+        ]
+
+    def _strongest(
+        self, columns: NDArray[Any], weights: FloatArray, coef: FloatArray, top: int
+    ) -> list[tuple[str, float]]:
+        shares = weights * coef[columns]
+        order = np.argsort(-np.abs(shares), kind="stable")[:top]
+        return [(self.vocabulary[columns[place]], float(shares[place])) for place in order if shares[place] != 0]
+
     def state(self) -> State:
         arrays = {"idf": self.idf, "coef": self.coef, "intercept": self.intercept}
         return State({**arrays, "title_weight": np.array([self.title_weight])}, list(self.vocabulary))
@@ -152,9 +174,13 @@ class LinearScorer(Scorer):
         return cls(state.strings, idf, coef, intercept, int(state.arrays["title_weight"][0]))
 
 
+def _texts(documents: Documents) -> Iterator[tuple[str, str]]:
+    return zip(documents.titles, documents.abstracts, strict=True)
+
+
 def weighted_terms(documents: Documents, title_weight: int) -> Iterator[list[str]]:
     """Yield the terms of each paper: those of the title ``title_weight`` times, and those of the abstract."""
-    for title, abstract in zip(documents.titles, documents.abstracts, strict=True):
+    for title, abstract in _texts(documents):
         yield terms(title) * title_weight + terms(abstract)
 
 

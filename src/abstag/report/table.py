@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from abstag.labels import SCORED
 from abstag.results import RunResult, flat
 
 _COLUMNS = ("classifier", "seed", "macro-F1", "95 % interval", "at 0.5", "micro-F1", "AP", "ECE", "auto 95 %")
@@ -20,12 +21,12 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
     """
     done = sorted(
         (result for result in results if result.status == "done"),
-        key=lambda result: _sortable(result.metrics.get("macro_f1")),
+        key=lambda result: sortable(result.metrics.get("macro_f1")),
         reverse=True,
     )
     if not done:
         return "no finished run"
-    names = _names(done)
+    names = run_names(done)
     blocks = [
         markdown(
             [*_COLUMNS, *_COST],
@@ -79,6 +80,53 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
     return markdown(heads, rows) + "\n\nIntervals are unadjusted; verdicts follow the p-values adjusted by Holm."
 
 
+def description(found: Mapping[str, Any]) -> str:
+    """Return what `describe.describe` found."""
+    words = [
+        [kind, *(number(row[name], digits=0) for name in ("min", "p5", "median", "mean", "p95", "max"))]
+        for kind, row in found["words"].items()
+    ]
+    blocks = [
+        f"{found['name']} {found['fingerprint']}",
+        f"read {found['read']} = {found['records']} records + {found['rejects']} rejects",
+        *([f"rejected: {_counts(found['reject_reasons'])}"] if found["rejects"] else []),
+        f"formats: {_counts(found['formats'])}; without title: {found['without_title']}",
+        f"duplicates: {found['duplicates']} ({found['groups']['of several']} groups of several)",
+        *(f"{name}: {_counts(found[name])}" for name in ("years", "venues", "parts")),
+        f"plain random sample: {found['random']}",
+        "\n" + markdown(["words", "least", "5 %", "median", "mean", "95 %", "most"], words) + "\n",
+        f"label sources: {_counts(found['sources'])}",
+        f"label rows without a record: {found['unmatched_labels']}",
+        f"cells on which labels of one source differ: {found['label_conflicts']}",
+        *(_source_areas(source, row) for source, row in found["areas"].items()),
+        *(_agreement(pair) for pair in found["agreement"]),
+    ]
+    return "\n".join(blocks)
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counted.items()) or "none"
+
+
+def _source_areas(source: str, found: Mapping[str, Any]) -> str:
+    rows = [[area, str(count), str(found["unknown"][area])] for area, count in found["positives"].items()]
+    rows += [["none of the areas", str(found["none"]), ""], ["several areas", str(found["several"]), ""]]
+    table = markdown(["area", "papers", "unknown"], rows)
+    sure = f", {found['sure']} of them sure" if source in SCORED else ""
+    return f"\n{source} labels: {found['papers']} papers{sure}\n\n{table}"
+
+
+def _agreement(pair: Mapping[str, Any]) -> str:
+    names = ("both", "only_a", "only_b", "neither")
+    rows = [
+        [area, *(str(row[name]) for name in names), number(row["f1"]), number(row["kappa"])]
+        for area, row in pair["areas"].items()
+    ]
+    a, b = pair["a"], pair["b"]
+    table = markdown(["area", "both", f"{a} only", f"{b} only", "neither", f"F1 of {b}", "kappa"], rows)
+    return f"\n{a} and {b} labels of the same {pair['papers']} papers\n\n{table}"
+
+
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table with padded columns."""
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
@@ -94,8 +142,8 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{digits}f}"
 
 
-def _names(results: Sequence[RunResult]) -> list[str]:
-    """Return each run's classifier, with the settings in which runs of that classifier differ."""
+def run_names(results: Sequence[RunResult]) -> list[str]:
+    """Return each run's classifier, with the settings in which its runs differ; the seed where nothing else differs."""
     settings = [flat(result.config) for result in results]
     names = []
     for result, own in zip(results, settings, strict=True):
@@ -103,7 +151,10 @@ def _names(results: Sequence[RunResult]) -> list[str]:
         keys = sorted(key for key in own if any(other.get(key) != own[key] for other in alike))
         shown = [f"{key.rpartition('.')[2]}={own[key]}" for key in keys if key not in {"seed", "name"}]
         names.append(" ".join([result.classifier, *shown]))
-    return names
+    return [
+        name if names.count(name) == 1 else f"{name} seed={result.seed}"
+        for name, result in zip(names, results, strict=True)
+    ]
 
 
 def _run_row(result: RunResult) -> list[str]:
@@ -145,5 +196,6 @@ def _footnote(done: Sequence[RunResult], looks: int | None) -> str:
     )
 
 
-def _sortable(value: float | None) -> float:
+def sortable(value: float | None) -> float:
+    """Return the value, −∞ where it is undefined."""
     return -math.inf if value is None or math.isnan(value) else value

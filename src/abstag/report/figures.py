@@ -1,0 +1,257 @@
+"""Figures as SVG whose colours are CSS variables, so that one drawing serves light, dark and printed pages."""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from abstag import metrics
+from abstag.evaluation import scored_rows
+from abstag.records import BoolArray, FloatArray
+from abstag.results import RunResult, ScoreTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = 8  # series colours in page.css; further series repeat them with another line
+_INK, _MUTED, _GRID, _FILL = "#abc0f0", "#abc0f1", "#abc0f2", "#abc0f3"
+_NAMED = {_INK: "ink", _MUTED: "muted", _GRID: "grid", _FILL: "heat"}
+_MARKERS, _DASHES = "osD^vPX*", ("-", (0, (5, 2)), (0, (1, 1.5)))
+_POINTS = 200
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "abstag",
+    "font.family": "sans-serif",
+    "font.size": 11,
+    "axes.edgecolor": _MUTED,
+    "axes.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.unicode_minus": False,
+    "text.parse_math": False,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.8,
+    "text.color": _INK,
+    "xtick.color": _MUTED,
+    "ytick.color": _MUTED,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+}
+
+
+class Series(NamedTuple):
+    """A run that is drawn: its name, colour and line by its place, its result, and its scores of the part shown."""
+
+    place: int
+    name: str
+    result: RunResult
+    scored: metrics.Scored
+
+    @property
+    def colour(self) -> str:
+        """A stand-in that becomes the CSS variable of the series' colour."""
+        return f"#abc0{self.place % COLOURS:02x}"
+
+    @property
+    def marker(self) -> str:
+        """The marker of the series."""
+        return _MARKERS[self.place % len(_MARKERS)]
+
+    @property
+    def line(self) -> Any:
+        """The dashes of the series."""
+        return _DASHES[self.place // COLOURS % len(_DASHES)]
+
+
+class Figure(NamedTuple):
+    """A drawing: what it is about, what it shows in words, and the SVG element."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def figures(series: Sequence[Series], table: ScoreTable, rows: BoolArray, part: str) -> Iterator[Figure]:
+    """Yield all figures of a part.
+
+    Parameters
+    ----------
+    series
+        The runs to draw, best first.
+    table, rows
+        Scores of one run, for labels common to all, and the rows of the part.
+    """
+    yield _intervals(series, part)
+    yield _area_bars(series, table.areas, part)
+    for number, area in enumerate(table.areas):
+        yield _precision_recall(series, number, area)
+    yield _reliability(series)
+    yield _cost(series, part, "fit_seconds", "training seconds")
+    yield _cost(series, part, "texts_per_second", "texts per second")
+    yield _co_occurrence(scored_rows(table, rows), table.areas)
+
+
+def legend(series: Sequence[Series]) -> str:
+    """Return the key of colours, markers and lines as an SVG element."""
+    from matplotlib.lines import Line2D
+
+    names = [_short(item.name) for item in series]
+    with _drawing("key", len(series) * (0.65 + 0.09 * max(map(len, names))), 0.34) as (axes, drawn):
+        axes.set_axis_off()
+        keys = [Line2D([], [], color=item.colour, marker=item.marker, ls=item.line) for item in series]
+        axes.legend(keys, names, loc="center left", ncols=len(series), borderpad=0, borderaxespad=0)
+    return drawn[0]
+
+
+def _intervals(series: Sequence[Series], part: str) -> Figure:
+    with _drawing("intervals", 4.6, 0.9 + 0.36 * len(series)) as (axes, drawn):
+        for height, item in enumerate(reversed(series)):
+            values = item.result.parts[part]
+            axes.plot(_defined(values["interval"]), [height] * 2, color=item.colour, lw=2.4, solid_capstyle="butt")
+            axes.plot(_defined([values["macro_f1"]]), [height], item.marker, color=item.colour, ms=8)
+        axes.set_yticks(range(len(series)), [_short(item.name) for item in reversed(series)])
+        axes.set_ylim(-0.6, len(series) - 0.4)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("macro-F1")
+    return Figure("Macro-F1 with 95 % intervals", "Bootstrap over duplicate groups; unadjusted.", drawn[0])
+
+
+def _area_bars(series: Sequence[Series], areas: Sequence[str], part: str) -> Figure:
+    with _drawing("areas", 4.6, 0.9 + len(areas) * (0.25 + 0.12 * len(series))) as (axes, drawn):
+        thick = 0.8 / len(series)
+        for order, item in enumerate(series):
+            f1 = [item.result.parts[part]["areas"][area]["f1"] for area in areas]
+            places = np.arange(len(areas)) + (order - (len(series) - 1) / 2) * thick
+            axes.barh(places, _defined(f1), height=thick * 0.86, color=item.colour)
+        axes.set_yticks(range(len(areas)), [_short(area) for area in areas])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("F1")
+    return Figure("F1 by area", "In the order of the key, best first; a missing bar is undefined.", drawn[0])
+
+
+def _precision_recall(series: Sequence[Series], number: int, area: str) -> Figure:
+    positives = int((series[0].scored.gold & series[0].scored.known)[:, number].sum())
+    with _drawing(f"curve{number}", 4.6, 3.4) as (axes, drawn):
+        for item in series:
+            known = item.scored.known[:, number]
+            gold, scores = item.scored.gold[known, number], item.scored.scores[known, number]
+            if gold.any():
+                precision, recall = metrics.precision_recall(gold, scores)
+                shown = np.unique(np.linspace(0, len(recall) - 1, _POINTS).astype(np.intp))
+                axes.plot(recall[shown], precision[shown], color=item.colour, ls=item.line)
+                tags = item.scored.tags[known, number]
+                hits = (gold & tags).sum()
+                if tags.any():
+                    axes.plot(hits / gold.sum(), hits / tags.sum(), item.marker, color=item.colour, ms=7)
+        _unit_square(axes, "recall", "precision")
+    caption = (
+        f"{positives} positives; the marker is where the threshold, chosen on training papers, puts the classifier."
+    )
+    return Figure(f"Precision and recall: {area}", caption, drawn[0])
+
+
+def _reliability(series: Sequence[Series]) -> Figure:
+    with _drawing("reliability", 4.6, 3.4) as (axes, drawn):
+        axes.plot([0, 1], [0, 1], color=_MUTED, lw=1, ls=(0, (2, 2)))
+        for item in series:
+            bins = metrics.reliability(item.scored)
+            some = bins.cells > 0
+            shares = bins.expected[some] / bins.cells[some], bins.positives[some] / bins.cells[some]
+            axes.plot(*shares, marker=item.marker, ms=5, color=item.colour, ls=item.line)
+        _unit_square(axes, "probability given", "share that holds")
+    caption = (
+        "All areas together, ten bins; below the diagonal probabilities are too high. Enriched samples mislead here."
+    )
+    return Figure("Reliability", caption, drawn[0])
+
+
+def _cost(series: Sequence[Series], part: str, cost: str, label: str) -> Figure:
+    with _drawing(cost, 4.6, 3.2) as (axes, drawn):
+        for item in series:
+            value = getattr(item.result, cost)
+            if value:
+                f1 = _defined([item.result.parts[part]["macro_f1"]])
+                axes.plot([value], f1, item.marker, color=item.colour, ms=9)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.margins(0.12)
+        axes.set(xlabel=label, ylabel="macro-F1")
+    return Figure(
+        f"Cost: macro-F1 against {label}",
+        "All fits of a run, and scoring, as measured on the machine that ran it.",
+        drawn[0],
+    )
+
+
+def _co_occurrence(scored: metrics.Scored, areas: Sequence[str]) -> Figure:
+    gold = (scored.gold & scored.known).astype(np.intp)
+    together = gold.T @ gold
+    size = len(areas)
+    with _drawing("together", 1.6 + 0.75 * size, 0.9 + 0.5 * size) as (axes, drawn):
+        share = together / np.maximum(np.diag(together)[:, None], 1)
+        for row in range(size):
+            for column in range(size):
+                sides, depth = [column, column + 1, column + 1, column], [row, row, row + 1, row + 1]
+                axes.fill(sides, depth, color=_FILL, alpha=float(0.06 + 0.6 * share[row, column]), lw=0)
+                axes.text(column + 0.5, row + 0.5, str(together[row, column]), ha="center", va="center")
+        names = [_short(area, 12) for area in areas]
+        axes.set_xticks(np.arange(size) + 0.5, names, rotation=30, ha="right")
+        axes.set_yticks(np.arange(size) + 0.5, names)
+        axes.set(xlim=(0, size), ylim=(size, 0))
+        axes.grid(visible=False)
+        axes.tick_params(length=0)
+    judged = scored.known.all(axis=1)
+    none = int((judged & ~scored.gold.any(axis=1)).sum())
+    caption = f"Papers by read labels; shade: share of the row's papers. {none} papers have none of the areas."
+    return Figure("Areas that occur together", caption, drawn[0])
+
+
+def _unit_square(axes: "Axes", across: str, up: str) -> None:
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.04), xlabel=across, ylabel=up)
+
+
+def _defined(values: Sequence[float | None]) -> FloatArray:
+    return np.array(values, dtype=np.float64)
+
+
+def _short(name: str, size: int = 26) -> str:
+    return name if len(name) <= size else f"{name[: size - 1]}…"
+
+
+@contextmanager
+def _drawing(name: str, width: float, height: float) -> Iterator[tuple["Axes", list[str]]]:
+    """Give axes of so many inches and a list that holds the SVG element afterwards."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    drawn: list[str] = []
+    with mpl.rc_context(_STYLE):
+        canvas = Canvas(figsize=(width, height), layout="constrained")
+        yield canvas.add_subplot(), drawn
+        out = io.StringIO()
+        canvas.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    drawn.append(_styled(out.getvalue(), name))
+
+
+def _styled(svg: str, name: str) -> str:
+    """Keep the element alone, its ids unique on the page, its colours and font left to the page."""
+    element = re.sub(r"<metadata>.*?</metadata>\s*", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    element = re.sub(r'((?:\bid|xlink:href)="#?|url\(#)', rf"\g<1>{name}-", element)
+    element = re.sub(r"#abc0(f\d|0\d)", _variable, element)
+    element = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", element)
+    return element.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1).strip()
+
+
+def _variable(found: re.Match[str]) -> str:
+    stand_in = found[0]
+    return f"var(--{_NAMED[stand_in]})" if stand_in in _NAMED else f"var(--series-{int(found[1], 16)})"

@@ -1,0 +1,169 @@
+"""Runs on the same papers, in order, and what a report says of them in words."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from abstag.compare import compare, configuration_names, load_alike
+from abstag.errors import DataError
+from abstag.records import BoolArray
+from abstag.report.table import number, run_names, sortable
+from abstag.results import RunResult, ScoreTable
+
+MEASURES: Mapping[str, Callable[[Mapping[str, Any]], float | None]] = {
+    "at 0.5": lambda values: values["at_half"]["macro_f1"],
+    "micro-F1": lambda values: values["micro_f1"],
+    "AP": lambda values: values["macro_average_precision"],
+    "ECE": lambda values: values["ece"],
+    "auto 95 %": lambda values: values["automation_95"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Runs on the same papers, best macro-F1 on the part first.
+
+    Attributes
+    ----------
+    part
+        The part that ranks.
+    parts
+        Parts that all runs have, with their number of papers, the chosen one first.
+    rows
+        (n,) bool: of the score tables, those of the part.
+    names
+        Of the runs, each once.
+    pairs
+        Paired differences on the part; empty with one configuration.
+    equals
+        Configurations that cannot be told from the first; None with one configuration.
+    """
+
+    part: str
+    parts: Mapping[str, int]
+    rows: BoolArray
+    names: Sequence[str]
+    results: Sequence[RunResult]
+    tables: Sequence[ScoreTable]
+    folders: Sequence[Path]
+    pairs: Sequence[Mapping[str, Any]]
+    equals: Sequence[str] | None
+
+    @property
+    def areas(self) -> tuple[str, ...]:
+        """Names of the areas."""
+        return self.tables[0].areas
+
+
+def rank(folders: Sequence[Path], part: str | None) -> Ranked:
+    """Load runs and put them in order.
+
+    Parameters
+    ----------
+    part
+        Part whose figures rank the runs; None is the first run's own.
+
+    Raises
+    ------
+    DataError
+        No run, runs on other papers, a run that is not done, no such part.
+    ArtifactError
+        Scores are missing or damaged.
+    """
+    if not folders:
+        raise DataError("a report needs a run", remedy="`abstag runs` lists them")
+    loaded = load_alike(folders)
+    chosen = part or loaded[0][0].metric_part
+    parts = loaded[0][1].named_parts()
+    if chosen not in parts:
+        raise DataError(f"no part {chosen!r}", where=loaded[0][0].id, remedy=f"parts: {', '.join(parts)}")
+    order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].parts[chosen]["macro_f1"]))
+    results = [replace(loaded[run][0], metric_part=chosen) for run in order]
+    shared = [chosen, *(name for name in parts if name != chosen and all(name in run.parts for run in results))]
+    names = configuration_names([result for result, _ in loaded])
+    pairs = compare(folders, part=chosen)["pairs"] if len(set(names)) > 1 else []
+    return Ranked(
+        part=chosen,
+        parts={name: int(parts[name].sum()) for name in shared},
+        rows=parts[chosen],
+        names=run_names(results),
+        results=results,
+        tables=[loaded[run][1] for run in order],
+        folders=[folders[run] for run in order],
+        pairs=pairs,
+        equals=_equals(pairs, names[order[0]]) if pairs else None,
+    )
+
+
+def title(ranked: Ranked) -> str:
+    """Return what the report is about."""
+    experiments = sorted({result.experiment for result in ranked.results})
+    runs = f"{len(ranked.results)} run{'s' if len(ranked.results) > 1 else ''}"
+    return f"{', '.join(experiments)}: {runs} on {ranked.results[0].corpus['name']}"
+
+
+def headline(ranked: Ranked) -> str:
+    """Return in plain words which run leads, and which cannot be told from it."""
+    values = ranked.results[0].metrics
+    low, high = values["interval"]
+    looks = max(result.looks or 0 for result in ranked.results)
+    text = (
+        f"{ranked.names[0]} has the highest macro-F1 on part {ranked.part}: {number(values['macro_f1'])} "
+        f"[{number(low)}, {number(high)}], n = {values['n']}."
+    )
+    if ranked.equals is not None:
+        text += f" Not told from it at 0.05 after Holm's correction: {', '.join(ranked.equals) or 'no other'}."
+    return f"{text} Runs that had looked at these papers when the last of these ended: {looks}."
+
+
+def commands(ranked: Ranked) -> list[str]:
+    """Return the command of every number: of each run, of the pairs, of this report."""
+    runs = [result.id for result in ranked.results]
+    own = [result.command or f"# {result.id} was made from Python" for result in ranked.results]
+    pairs = [shlex.join(["abstag", "compare", *runs, "--part", ranked.part])] if ranked.pairs else []
+    return [*own, *pairs, shlex.join(["abstag", "report", *runs, "--part", ranked.part, "-o", "report"])]
+
+
+def lines(ranked: Ranked) -> list[dict[str, Any]]:
+    """Return one flat row for each part and run: parts in order, the best run on the chosen part first."""
+    runs = list(zip(ranked.names, ranked.results, strict=True))
+    return [_line(name, result, part) for part in ranked.parts for name, result in runs]
+
+
+def _line(name: str, result: RunResult, part: str) -> dict[str, Any]:
+    values = result.parts[part]
+    low, high = values["interval"]
+    return {
+        "part": part,
+        "n": values["n"],
+        "classifier": name,
+        "macro-F1": values["macro_f1"],
+        "low": low,
+        "high": high,
+        **{measure: function(values) for measure, function in MEASURES.items()},
+        **{f"F1 {area}": row["f1"] for area, row in values["areas"].items()},
+        "fit s": result.fit_seconds,
+        "texts/s": result.texts_per_second,
+        "MB": result.peak_mb,
+        "experiment": result.experiment,
+        "seed": result.seed,
+        "looks": result.looks,
+        "run": result.id,
+        "command": result.command,
+    }
+
+
+def _equals(pairs: Sequence[Mapping[str, Any]], best: str) -> list[str]:
+    undecided = [
+        pair
+        for pair in pairs
+        if best in {pair["a"], pair["b"]}
+        and pair["metric"] == "macro_f1"
+        and pair["verdict"] in {"no_difference", "too_few"}
+    ]
+    return [
+        f"{pair['b'] if pair['a'] == best else pair['a']}{' (too few papers)' if pair['verdict'] == 'too_few' else ''}"
+        for pair in undecided
+    ]
