@@ -268,7 +268,62 @@ def test_area_ids_stand_in_no_source_file() -> None:
 def test_output_of_another_format_is_refused_and_not_written_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "tags.csv"
-    assert main(["tag", "dump.txt", "-o", str(out), "--bundle", "any"]) == 1
-    assert capsys.readouterr().err == f"abstag: {out}: only JSON Lines are written; name it .jsonl\n"
-    assert not out.exists()
+    for name in ("tags.csv", "tags.jsonl.gz"):
+        out = tmp_path / name
+        assert main(["tag", "dump.txt", "-o", str(out), "--bundle", "any"]) == 1
+        assert capsys.readouterr().err == f"abstag: {out}: only JSON Lines are written; name it .jsonl\n"
+        assert not out.exists()
+
+
+def test_runs_of_a_missing_folder_are_an_error(go: Go, tmp_path: Path) -> None:
+    ran = go("runs", "--runs-dir", tmp_path / "none", code=1)
+    assert ran.err == (
+        f"abstag: {tmp_path / 'none'}: there is no folder of runs; `abstag run` makes one, --runs-dir names another\n"
+    )
+
+
+def shell(line: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", line], cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("redirected", "message"),
+    [
+        ("tag - --bundle nb <&-", "standard input: is closed; name a file, or pipe the dump in"),
+        ("tag {dump} --bundle nb >&-", "standard output: is closed; redirect it to a file or /dev/null"),
+        ("runs >&-", "standard output: is closed; redirect it to a file or /dev/null"),
+        ("runs --json > out", "standard output: cannot be used: File too large; make room, or choose another place"),
+        ("tag {dump} --bundle nb > out", "standard output: cannot be used: File too large; make room, or choose"),
+        ("tag {dump} --bundle nb -o out", "out: cannot be written: File too large; make room, or choose another place"),
+        ("ingest {dump} -o new/out", "new/out: cannot be written: "),
+    ],
+)
+def test_streams_that_are_closed_or_full_are_one_line(
+    redirected: str, message: str, demo_runs: Path, dump: Path, tmp_path: Path
+) -> None:
+    store = "" if redirected.startswith("ingest") else f"--runs-dir {demo_runs}"
+    command = f"{sys.executable} -m abstag --quiet {redirected.format(dump=dump)} {store}"
+    done = shell(f"ulimit -f 1; {command} 2> >(cat >&2)" if "out" in redirected else command, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith(f"abstag: {message}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_closed_stderr_leaves_stdout_alone(demo_runs: Path, dump: Path, tmp_path: Path) -> None:
+    done = shell(f"{sys.executable} -m abstag tag {dump} --bundle nb --runs-dir {demo_runs} 2>&-", cwd=tmp_path)
+    lines = [json.loads(line)["n"] for line in done.stdout.splitlines()]
+    assert lines == [*range(1, len(lines) + 1)] != []
+
+
+def test_name_that_is_too_long_is_one_line_with_remedy(go: Go, demo_runs: Path, dump: Path) -> None:
+    long = "x" * 300
+    for arguments in (
+        ("tag", dump, "--bundle", long),
+        ("tag", dump, "--bundle", "nb", "--runs-dir", demo_runs, "-o", long),
+        ("runs", "--runs-dir", long),
+        ("ingest", dump, "-o", long),
+    ):
+        ran = go(*arguments, code=1)
+        assert ran.err.endswith(": cannot be used: File name too long; choose a shorter name\n")
+        assert ran.err.startswith(f"abstag: {long}")

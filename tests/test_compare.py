@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,15 @@ def test_groups_with_other_numbers_are_the_same_groups(store: Store) -> None:
 
 def test_one_configuration_or_unfinished_runs_are_refused(store: Store) -> None:
     folders = [keep(store, f"nb-{seed}", make_scores(seed=seed), seed=seed) for seed in range(2)]
-    for chosen in ([], folders[:1], folders):
-        with pytest.raises(DataError, match="needs two different configurations"):
+    known = "finished runs: nb-0, nb-1"
+    for chosen, message in (
+        (folders[:1], f"^nb-0: .*; {known}$"),
+        (folders, f"^nb-0, nb-1: .*; {known}$"),
+        ([], "lists"),
+    ):
+        with pytest.raises(DataError, match="needs two different configurations") as caught:
             compare(chosen)
+        assert re.search(message, str(caught.value))
     failed = store.save(make_result("svm-1", status="failed"))
     with pytest.raises(DataError, match=r"svm-1: the run is failed, not done; run it again"):
         compare([*folders, failed])

@@ -157,8 +157,14 @@ def test_sweep_with_its_flag_in_any_place(arguments: tuple[str, ...], embedded: 
         (["+experiment=foo"], "there is no experiment 'foo'; known: baselines, choose, demo"),
         (["seed=abc"], "seed: Value 'abc' of type 'str' could not be converted to Integer"),
         (["data.weights.read=much"], "data.weights.read: Value 'much' of type 'str' could not be converted to Float"),
-        (["data.weights.read=-1"], "data.weights.read: -1.0 is negative"),
-        (["data.declared_negatives=-1"], "data.declared_negatives: -1.0 is negative"),
+        (["data.weights.read=-1"], "data.weights.read: -1.0 is no weight; a finite number, at least 0, is"),
+        (["data.weights.read=inf"], "data.weights.read: inf is no weight"),
+        (["data.declared_negatives=-1"], "data.declared_negatives: -1.0 is no weight"),
+        (["data.declared_negatives=nan"], "data.declared_negatives: nan is no weight"),
+        (["~split"], "split: Missing mandatory value: split"),
+        (["~seed"], "seed: Missing mandatory value: seed"),
+        (["seed=${foo}"], "configuration: Interpolation key 'foo' not found; `abstag run --cfg job` shows all keys"),
+        (["data.path=" + "x" * 300], "x/manifest.json: cannot be used: File name too long; choose a shorter name"),
         (["+data.weights.rumour=1"], "data.weights: unknown label source 'rumour'; known: review, read, "),
         (["split.folds=two"], "split.folds: 'two' is not of type int"),
         (["split.folds=2.5"], "split.folds: 2.5 is not of type int"),
@@ -178,9 +184,23 @@ def test_sweep_with_its_flag_in_any_place(arguments: tuple[str, ...], embedded: 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_mistakes_are_named_in_one_line(arguments: list[str], message: str, runs: Path) -> None:
+def test_mistakes_are_named_in_one_line(
+    arguments: list[str], message: str, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = refusal(*arguments, f"runs_dir={runs}")
     assert message in line
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("sweep", [(), ("-m",)], ids=["one", "many"])
+@pytest.mark.parametrize(("value", "message"), [("", "is empty; name a folder"), ("file", "file is no folder; choose")])
+def test_runs_dir_that_can_be_no_folder_is_refused_before_anything_is_made(
+    sweep: tuple[str, ...], value: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert refusal(*sweep, "classifier=prior", f"runs_dir={value}").startswith(f"runs_dir: {message}")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize(
@@ -267,6 +287,9 @@ def test_embedded_corpus_of_another_version_is_ingested_again(tmp_path: Path) ->
     manifest = read_json(folder / "manifest.json")
     write_json(folder / "manifest.json", manifest | {"version": "0.0.0", "fingerprint": "stale"})
     assert read_json(embedded_corpus(tmp_path) / "manifest.json") == manifest
+    for damage in ("[]", "{", "[" * 100_000):
+        (folder / "manifest.json").write_text(damage)
+        assert read_json(embedded_corpus(tmp_path) / "manifest.json") == manifest
 
 
 PLUGIN = '''
@@ -315,6 +338,21 @@ def test_plugin_is_refused_until_named(plugin: Path, embedded: Path, runs: Path)
     assert launched.results[0].config["classifier"]["title_weight"] == 2
 
 
+@pytest.mark.parametrize("where", ["__init__", "check", "fingerprint", "module"])
+def test_plugin_that_cannot_be_built_is_named_in_one_line(
+    where: str, plugin: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising = 'raise OSError(5, "boom")' if where == "check" else 'raise RuntimeError("boom")'
+    method = f"\n    def {where}(self, title_weight=3.0, broken=False):\n        {raising}\n"
+    module = plugin.parent / "path" / "myplugin" / "mine.py"
+    module.write_text(PLUGIN + (f"\n{raising}\n" if where == "module" else method))
+    line = refusal("--config-dir", plugin, "classifier=mine", "plugins=[myplugin]", f"runs_dir={runs}")
+    assert line.startswith("classifier")
+    assert "myplugin.mine.Mine cannot be built: " in line
+    assert "boom" in line
+    assert capsys.readouterr() == ("", "")
+
+
 def test_job_that_raises_leaves_the_others_alone(plugin: Path, go: Go, embedded: Path, tmp_path: Path) -> None:
     arguments = ("classifier=prior,broken,keywords", "plugins=[myplugin]", f"data.path={embedded}", *SHORT)
     ran = go("run", "--config-dir", plugin, "-m", *arguments, f"runs_dir={tmp_path}/runs", code=1)
@@ -345,3 +383,11 @@ def test_config_error_is_raised_not_printed(runs: Path, capsys: pytest.CaptureFi
     with pytest.raises(ConfigError):
         launch(["zzz=1", f"runs_dir={runs}"])
     assert capsys.readouterr() == ("", "")
+
+
+def test_result_says_the_command_without_folders(go: Go, embedded: Path, runs: Path) -> None:
+    words = ("+experiment=demo", "classifier=prior,keywords", f"data.path={embedded}", f"runs_dir={runs}", "seed=3")
+    go("run", *words, code=0)
+    assert {result.command for result in Store(runs).results() if result.seed == 3} == {
+        f"abstag run classifier={name} +experiment=demo data.path=embedded seed=3" for name in ("prior", "keywords")
+    }

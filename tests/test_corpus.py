@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -377,7 +378,6 @@ def test_an_existing_folder_is_replaced_only_with_force(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(paper(name, text)) + "\n", encoding="utf-8")
     out = tmp_path / "out"
     ingest([str(tmp_path / "a.jsonl")], out, taxonomy=TAXONOMY)
-    (out / "old").touch()
     with pytest.raises(ArtifactError, match=f"{out}: exists already; .*--force"):
         ingest([str(tmp_path / "b.jsonl")], out, taxonomy=TAXONOMY)
     assert load_corpus(out).column("id") == ["a"]
@@ -386,7 +386,6 @@ def test_an_existing_folder_is_replaced_only_with_force(tmp_path: Path) -> None:
     assert load_corpus(out).column("id") == ["a"]
     ingest([str(tmp_path / "b.jsonl")], out, taxonomy=TAXONOMY, force=True)
     assert load_corpus(out).column("id") == ["b"]
-    assert not (out / "old").exists()
     assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", "b.jsonl", "out"}
 
 
@@ -395,7 +394,8 @@ def test_no_usable_record_is_an_error_that_leaves_nothing(tmp_path: Path) -> Non
     dump.write_text('{"abstract": null}\n{"abstract": "Too short."}\n', encoding="utf-8")
     with pytest.raises(DataError) as error:
         ingest([str(dump)], tmp_path / "out", taxonomy=TAXONOMY)
-    assert str(error.value) == f"{dump}: no usable record among 2"
+    reasons, remedy = "1 no abstract, 1 too short", "check the dump, or name its format with --format"
+    assert str(error.value) == f"{dump}: no usable record among 2: {reasons}; {remedy}"
     assert list(tmp_path.iterdir()) == [dump]
 
 
@@ -417,7 +417,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(ArtifactError) as error:
         ingest([str(dump)], tmp_path / "out", taxonomy=TAXONOMY)
-    assert str(error.value) == f"{tmp_path / 'out'}: cannot be written: No space left on device"
+    assert str(error.value).startswith(f"{tmp_path / 'out'}: cannot be written: No space left on device; make room")
     assert list(tmp_path.iterdir()) == [dump]
 
 
@@ -574,14 +574,75 @@ def test_a_missing_corpus_is_one_error(tmp_path: Path) -> None:
         load_corpus(tmp_path / "none")
 
 
-@pytest.mark.parametrize("held", ["a file", "a folder"])
+@pytest.mark.parametrize("held", ["a file", "a folder", "a corpus and more"])
 def test_force_replaces_nothing_but_a_corpus(tmp_path: Path, held: str) -> None:
     dump, out = tmp_path / "d.jsonl", tmp_path / "out"
     dump.write_text(json.dumps(paper("p", WALKS)), encoding="utf-8")
     if held == "a folder":
         out.mkdir()
-    kept = out / "thesis.txt" if held == "a folder" else out
+    if held == "a corpus and more":
+        ingest([str(dump)], out, taxonomy=TAXONOMY)
+    kept = out if held == "a file" else out / "thesis.txt"
     kept.write_text("years of work", encoding="utf-8")
     with pytest.raises(ArtifactError, match="is no corpus"):
         ingest([str(dump)], out, taxonomy=TAXONOMY, force=True)
     assert kept.read_text(encoding="utf-8") == "years of work"
+
+
+@pytest.mark.parametrize("given", ["a file", "a folder", "the folder above", "labels", "through a symlink"])
+def test_force_never_replaces_what_is_read(tmp_path: Path, given: str) -> None:
+    dump, out = tmp_path / "d.jsonl", tmp_path / "out"
+    dump.write_text(json.dumps(paper("p", WALKS)), encoding="utf-8")
+    ingest([str(dump)], out, taxonomy=TAXONOMY)
+    (out / "rejects.jsonl").write_bytes(dump.read_bytes())
+    (tmp_path / "link").symlink_to(out)
+    names = {"a folder": out, "the folder above": tmp_path, "through a symlink": tmp_path / "link" / "rejects.jsonl"}
+    inside = str(out / "rejects.jsonl")
+    paths = [str(dump)] if given == "labels" else [str(names.get(given, inside))]
+    with pytest.raises(ArtifactError, match=r"lies in the folder to be made; choose another name"):
+        ingest(paths, out, taxonomy=TAXONOMY, force=True, labels=[inside] if given == "labels" else [])
+    assert (out / "rejects.jsonl").read_bytes() == dump.read_bytes()
+
+
+def change(column: str, value: Any) -> Callable[[Path], None]:
+    def edit(path: Path) -> None:
+        table = pq.read_table(path)
+        place = table.column_names.index(column)
+        values = pa.array([value] * len(table), table.schema.field(column).type)
+        pq.write_table(table.set_column(place, column, values), path)
+
+    return edit
+
+
+EDITS: Mapping[str, Callable[[Path], None]] = {
+    "other abstract": change("abstract", HEAT),
+    "null abstract": change("abstract", None),
+    "unknown area": change("areas", ["zoology"]),
+    "other part": change("part", "test"),
+    "no rows": lambda path: pq.write_table(pq.read_table(path).slice(0, 0), path),
+    "no id": lambda path: pq.write_table(pq.read_table(path).drop_columns(["id"]), path),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_records_changed_since_ingest_are_refused(run: Ingest, edit: Callable[[Path], None]) -> None:
+    folder = run([paper("p", WALKS, areas=["graphs"])]).folder
+    edit(folder / "records.parquet")
+    with pytest.raises(ArtifactError) as error:
+        load_corpus(folder)
+    assert str(error.value) == f"{folder}: changed since ingest; ingest again"
+
+
+def test_a_column_of_another_type_is_one_error(run: Ingest) -> None:
+    folder = run([paper("p", WALKS)]).folder
+    pq.write_table(pa.table({"id": [["p"]]}), folder / "records.parquet")
+    with pytest.raises(ArtifactError, match=r"records\.parquet: cannot be read: .*; ingest again"):
+        load_corpus(folder)
+
+
+def test_a_failed_ingest_takes_the_folders_away_that_it_made(tmp_path: Path) -> None:
+    dump = tmp_path / "d.jsonl"
+    dump.write_text('{"abstract": null}\n', encoding="utf-8")
+    with pytest.raises(DataError):
+        ingest([str(dump)], tmp_path / "new" / "deep" / "out", taxonomy=TAXONOMY)
+    assert list(tmp_path.iterdir()) == [dump]

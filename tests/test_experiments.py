@@ -41,3 +41,19 @@ def test_baselines_ran_the_configurations_that_choose_chose(make_report: dict[st
         assert run.config["classifier"] == shown[classifier].config["classifier"]
         assert run.config["data"]["weights"] == shown[classifier].config["data"]["weights"]
         assert run.corpus["fingerprint"] == shown[classifier].corpus["fingerprint"]
+
+
+def test_embedded_corpus_is_as_hard_as_its_readme_says(make_report: dict[str, Any]) -> None:
+    """Keyword rules good enough on ICLR are not here, and the best linear classifier leaves room."""
+    here = {run.classifier: run for run in make_report["runs_of"](ROOT / "experiments" / "embedded")}
+    there = {run.classifier: run for run in make_report["runs_of"](ROOT / "experiments" / "baselines")}
+    assert here["keywords"].config["classifier"] == there["keywords"].config["classifier"]
+    assert here["keywords"].taxonomy == there["keywords"].taxonomy
+    iclr, keywords = there["keywords"].parts["iclr-test"]["macro_f1"], here["keywords"].metrics["macro_f1"]
+    best = max(here[name].metrics["macro_f1"] for name in ("nb", "svm", "logreg"))
+    assert iclr >= 0.70
+    assert keywords <= 0.80
+    assert best <= 0.95
+    page = (ROOT / "experiments" / "embedded" / "README.md").read_text(encoding="utf-8")
+    for figure in (iclr, keywords, best):
+        assert f"{figure:.3f}" in page

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from abstag.errors import ArtifactError
 from abstag.files import canonical_hash, file_hash, new_file, new_folder, read_json, without_nan, write_json
+
+ROOM = "make room, or choose another place"
 
 
 def full(*_: Any, **__: Any) -> Any:
@@ -130,7 +133,7 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         patch.setattr(Path, method, full)
         with pytest.raises(ArtifactError) as error, new_file(tmp_path / "out") as stream:
             stream.write("half")
-    assert str(error.value) == f"{tmp_path / 'out'}: cannot be written: No space left on device"
+    assert str(error.value) == f"{tmp_path / 'out'}: cannot be written: No space left on device; {ROOM}"
     assert below(tmp_path) == []
 
 
@@ -140,7 +143,7 @@ def test_a_full_disk_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Monkey
         patch.setattr(Path, method, full)
         with pytest.raises(ArtifactError) as error, new_folder(tmp_path / "out") as folder:
             (folder / "file").touch()
-    assert str(error.value) == f"{tmp_path / 'out'}: cannot be written: No space left on device"
+    assert str(error.value) == f"{tmp_path / 'out'}: cannot be written: No space left on device; {ROOM}"
     assert below(tmp_path) == []
 
 
@@ -186,7 +189,7 @@ def test_json_goes_out_and_comes_back(tmp_path: Path) -> None:
     assert value["b"] != [1, None, (2.5, None)]  # the value given is left alone
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"{'a': 1}", b"\xff\xfe{}"])
+@pytest.mark.parametrize("content", [b"", b"{", b"{'a': 1}", b"\xff\xfe{}", b"[" * 100_000])
 def test_damaged_json_is_one_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(ArtifactError, match=r"x\.json: cannot be read: "):
@@ -198,7 +201,8 @@ def test_a_missing_file_is_one_error_that_names_it(tmp_path: Path) -> None:
         read_json(tmp_path / "none.json")
     with pytest.raises(ArtifactError) as error:
         file_hash(tmp_path / "none")
-    assert str(error.value) == f"{tmp_path / 'none'}: cannot be read: No such file or directory"
+    missing = "cannot be read: No such file or directory; check the path and its permissions"
+    assert str(error.value) == f"{tmp_path / 'none'}: {missing}"
     with pytest.raises(ArtifactError, match="cannot be read"):
         file_hash(tmp_path)
 
@@ -250,9 +254,55 @@ def test_a_folder_never_replaces_a_file_nor_a_file_a_folder(tmp_path: Path) -> N
     (tmp_path / "file").write_text("kept", encoding="utf-8")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "kept").touch()
-    with pytest.raises(ArtifactError, match="is no folder"), new_folder(tmp_path / "file", force=True):
+    with pytest.raises(ArtifactError, match="is a file"), new_folder(tmp_path / "file", force=True):
         pass
     with pytest.raises(ArtifactError, match="is a folder"), new_file(tmp_path / "folder", force=True):
         pass
     assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
     assert below(tmp_path) == ["file", "folder", "folder/kept"]
+
+
+@pytest.mark.parametrize("make", [new_file, new_folder])
+@pytest.mark.parametrize("kind", ["symlink", "dangling symlink", "pipe"])
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_neither_file_nor_folder_is_never_replaced(
+    tmp_path: Path, make: Callable[..., Any], kind: str, force: bool
+) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    if kind == "pipe":
+        os.mkfifo(out)
+    else:
+        out.symlink_to(other)
+    if kind == "symlink":
+        other.mkdir() if make is new_folder else other.touch()
+    before = below(tmp_path)
+    message = f"out: is a {'device or pipe' if kind == 'pipe' else 'symlink'}; choose another name"
+    with pytest.raises(ArtifactError, match=message), make(out, force=force):
+        pass
+    assert below(tmp_path) == before
+    assert out.is_fifo() or out.is_symlink()
+
+
+@pytest.mark.parametrize("broken", [break_file, break_folder])
+def test_folders_made_for_the_output_go_with_it(tmp_path: Path, broken: Callable[..., None]) -> None:
+    (tmp_path / "old").mkdir()
+    with pytest.raises(Stop):
+        broken(tmp_path / "old" / "new" / "deep" / "out", Stop)
+    assert below(tmp_path) == ["old"]
+
+
+@pytest.mark.parametrize("make", [new_file, new_folder])
+def test_a_name_of_full_length_is_written_and_a_longer_one_refused_before_the_block_runs(
+    tmp_path: Path, make: Callable[..., Any]
+) -> None:
+    with make(tmp_path / ("x" * 255)):
+        pass
+    assert below(tmp_path) == ["x" * 255]
+    with pytest.raises(ArtifactError, match="File name too long; choose a shorter name"), make(tmp_path / ("x" * 256)):
+        pytest.fail("the block ran")
+
+
+def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ArtifactError, match="out: cannot be written: Not a directory; a file is where"):
+        break_file(tmp_path / "file" / "out", Stop)

@@ -195,6 +195,15 @@ def test_missing_columns_are_named(tmp_path: Path, text: str, found: str) -> Non
     assert str(error.value) == f"{path}: a label file needs the columns areas and key or id, found {found}"
 
 
+@pytest.mark.parametrize("column", ["id", "areas", "sure"])
+def test_a_column_twice_is_refused_when_it_is_read(tmp_path: Path, column: str) -> None:
+    path = write(tmp_path, f"id,areas,sure,note,note,{column}\np,a,1,,,\n")
+    with pytest.raises(DataError) as error:
+        LabelTable([path], TAXONOMY)
+    assert str(error.value) == f"{path}: two columns are called {column}; rename one"
+    assert len(read(tmp_path, "id,areas,note,note,,\np,a,x,y,,\n")) == 1
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "utf16.csv").write_text("id,areas\n", encoding="utf-16")
     for path in (tmp_path / "none.csv", tmp_path, tmp_path / "utf16.csv"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from abstag.classifiers.base import Evidence
 from abstag.errors import ArtifactError
 from abstag.records import Documents
 from abstag.results import RunResult, ScoredDocuments, ScoreTable
@@ -251,7 +252,8 @@ def test_documents_round_trip_with_and_without_terms(tmp_path: Path) -> None:
     scores = make_scores(n=2)
     texts = Documents(scores.ids, ["Élan", ""], ["We look.", "</script>"])
     store = Store(tmp_path)
-    for run, evidence in (("nb-1", [[[("look", -0.5)], []], [[], []]]), ("nb-2", None)):
+    told: list[Evidence] = [[[("look", -0.5)], []], [[], []]]
+    for run, evidence in (("nb-1", told), ("nb-2", None)):
         folder = store.save(make_result(run), scores=scores, documents=ScoredDocuments(texts, evidence))
         found = read_documents(folder, scores.areas)
         assert found is not None

@@ -14,8 +14,8 @@ import pytest
 from abstag.bundle import Bundle
 from abstag.corpus import Corpus, ingest, load_corpus
 from abstag.decision import Decision
-from abstag.errors import DataError
-from abstag.tagger import DECISIONS, evaluate_bundle, tag, tag_lines
+from abstag.errors import ArtifactError, DataError
+from abstag.tagger import DECISIONS, evaluate_bundle, tag, tag_lines, tag_to_file
 from abstag.taxonomy import load_taxonomy, parse_taxonomy
 from tests.conftest import Go, write_dump
 
@@ -147,6 +147,7 @@ def test_output_file_equals_standard_output_and_is_not_overwritten(
     again = go(*arguments, "-o", out, code=1)
     assert again.err == f"abstag: {out}: exists already; choose another name, or overwrite it with --force\n"
     go(*arguments, "-o", out, "--force", code=0)
+    assert go(*arguments, "-o", "-", code=0).out == printed.out
 
 
 @pytest.mark.parametrize("existing", [False, True])
@@ -211,3 +212,31 @@ def test_eval_without_papers_or_with_other_areas_is_refused(
     ingest([str(dump)], tmp_path / "five", taxonomy=parse_taxonomy({**source, "areas": areas}))
     with pytest.raises(DataError, match=r"the bundle tags llm, .*, the corpus has llm, .*, robots"):
         evaluate_bundle(bundle, load_corpus(tmp_path / "five"))
+
+
+def test_papers_of_the_training_set_are_counted_in_a_warning(
+    bundle: Bundle, papers: list[dict[str, Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    same_title = GOOD | {"title": papers[0]["title"].upper()}
+    new = write_dump(tmp_path / "new.jsonl", [GOOD])
+    known = write_dump(tmp_path / "known.jsonl", [GOOD, same_title, papers[1], BAD])
+    tag([str(new)], bundle, io.StringIO())
+    assert caplog.messages == []
+    tag([str(known)], bundle, io.StringIO())
+    (message,) = caplog.messages
+    assert message.startswith(f"2 of 3 papers were in the training set of {bundle.name}: ")
+
+
+@pytest.mark.parametrize("how", ["itself", "folder", "hard link", "symlink"])
+def test_output_never_replaces_a_dump(how: str, bundle: Bundle, dump: Path, tmp_path: Path) -> None:
+    source = tmp_path / "dumps" / "a.jsonl"
+    source.parent.mkdir()
+    source.write_bytes(dump.read_bytes())
+    out = source if how in {"itself", "folder"} else tmp_path / "out.jsonl"
+    if how == "hard link":
+        out.hardlink_to(source)
+    if how == "symlink":
+        out.symlink_to(source)
+    with pytest.raises(ArtifactError, match="is one of the dumps to be tagged; choose another name"):
+        tag_to_file([str(source.parent if how == "folder" else source)], bundle, out, force=True)
+    assert source.read_bytes() == out.read_bytes() == dump.read_bytes()

@@ -5,13 +5,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from abstag import __version__
-from abstag.errors import AbstagError, DataError
+from abstag.errors import AbstagError, ArtifactError, DataError, refused
 
-_OTHER_OUTPUTS = frozenset({".csv", ".tsv", ".xlsx", ".parquet", ".bib", ".ris", ".md"})
+_OTHER_OUTPUTS = frozenset({".csv", ".tsv", ".xlsx", ".parquet", ".bib", ".ris", ".md", ".gz", ".bz2", ".xz", ".zst"})
 _EPILOG = """examples:
   abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
   abstag run -m classifier=prior,svm,logreg data.path=corpus name=mine
@@ -27,8 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     takes_all = given[verb_at : verb_at + 1] == ["run"]
     options = _parser().parse_args(given[: verb_at + 1] if takes_all else given)
     options.rest = given[verb_at + 1 :]
+    if sys.stderr is None:  # closed with 2>&-: print would take standard output instead
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
     _set_up_logging(quiet=options.quiet)
     try:
+        if sys.stdout is None:
+            raise ArtifactError("is closed", where="standard output", remedy="redirect it to a file or /dev/null")
         code = int(options.verb(options))
         sys.stdout.flush()
         return code
@@ -37,16 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"abstag: {error}", file=sys.stderr)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         print("abstag: the reader of the output went away; what it read stands", file=sys.stderr)
     except OSError as error:
         if options.debug:
             raise
-        print(f"abstag: {error}", file=sys.stderr)
+        if error.filename is None:
+            _give_up_stdout()
+        print(f"abstag: {refused(error, 'cannot be used', error.filename or 'standard output')}", file=sys.stderr)
     except KeyboardInterrupt:
         print("abstag: interrupted", file=sys.stderr)
         return 130
     return 1
+
+
+def _give_up_stdout() -> None:
+    """Throw away what is still to be written, else Python tries again at its end and fails loudly."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _set_up_logging(*, quiet: bool) -> None:
@@ -66,9 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr, errors only")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_ingest(verbs)
+    _add_describe(verbs)
     _add_run(verbs)
     _add_runs(verbs)
     _add_compare(verbs)
+    _add_report(verbs)
     _add_tag(verbs)
     _add_eval(verbs)
     return parser
@@ -115,6 +130,21 @@ def _ingest(options: argparse.Namespace) -> int:
     return 0
 
 
+def _add_describe(verbs: Any) -> None:
+    parser = _verb(verbs, "describe", _describe, "say what is in an ingested corpus")
+    parser.add_argument("corpus", metavar="DIR", help="folder made by ingest")
+    parser.add_argument("--json", action="store_true")
+
+
+def _describe(options: argparse.Namespace) -> int:
+    from abstag.describe import describe
+    from abstag.report.table import description
+
+    found = describe(Path(options.corpus))
+    print(_json(found) if options.json else description(found))
+    return 0
+
+
 def _add_run(verbs: Any) -> None:
     text = "run one configuration, or many with -m or an experiment (arguments are Hydra's)"
     parser = _verb(verbs, "run", _run, text)
@@ -149,6 +179,9 @@ def _runs(options: argparse.Namespace) -> int:
     from abstag.store import Store, row
 
     store = Store(Path(options.runs_dir))
+    if not store.root.is_dir():
+        remedy = "`abstag run` makes one, --runs-dir names another"
+        raise ArtifactError("there is no folder of runs", where=store.root, remedy=remedy)
     results = [
         result
         for result in store.results()
@@ -163,28 +196,55 @@ def _runs(options: argparse.Namespace) -> int:
 
 def _add_compare(verbs: Any) -> None:
     parser = _verb(verbs, "compare", _compare, "compare runs on the same papers, pair by pair")
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="run id, unique prefix of one, or folder")
-    parser.add_argument("--experiment", metavar="NAME", help="all finished runs of an experiment")
-    parser.add_argument("--part", metavar="P", help="part of the test papers, e.g. iclr-test, random, all")
+    _add_choice(parser)
     parser.add_argument("--json", action="store_true")
-    _add_store(parser)
 
 
 def _compare(options: argparse.Namespace) -> int:
     from abstag.compare import compare
     from abstag.report.table import pairs_table, runs_table
-    from abstag.store import Store, row
+    from abstag.store import row
 
-    store = Store(Path(options.runs_dir))
-    folders = [store.find(run) for run in options.runs]
-    if options.experiment:
-        folders += [store.folder(result.id) for result in store.of_experiment(options.experiment)]
-    compared = compare(list(dict.fromkeys(folders)), part=options.part)
+    compared = compare(_chosen(options), part=options.part)
     if options.json:
         print(_json({"runs": [row(result) for result in compared["runs"]], "pairs": compared["pairs"]}))
     else:
         print(runs_table(compared["runs"]), pairs_table(compared["pairs"]), sep="\n\n")
     return 0
+
+
+def _add_report(verbs: Any) -> None:
+    parser = _verb(verbs, "report", _report, "write runs on the same papers as Markdown, CSV, LaTeX and one HTML page")
+    _add_choice(parser)
+    parser.add_argument("-o", dest="out", required=True, metavar="DIR", help="folder for report.* and table.*")
+    parser.add_argument("--no-text", action="store_true", help="leave titles and abstracts out")
+    parser.add_argument("--force", action="store_true", help="overwrite an earlier report")
+
+
+def _report(options: argparse.Namespace) -> int:
+    from abstag.report.write import write_report
+
+    folders = _chosen(options)
+    print(write_report(folders, Path(options.out), part=options.part, text=not options.no_text, force=options.force))
+    return 0
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run id, unique prefix of one, or folder")
+    parser.add_argument("--experiment", metavar="NAME", help="all finished runs of an experiment")
+    parser.add_argument("--part", metavar="P", help="part of the test papers, e.g. iclr-test, random, all")
+    _add_store(parser)
+
+
+def _chosen(options: argparse.Namespace) -> list[Path]:
+    """Return the folders of the runs that the arguments name, each once."""
+    from abstag.store import Store
+
+    store = Store(Path(options.runs_dir))
+    folders = [store.find(run) for run in options.runs]
+    if options.experiment:
+        folders += [store.folder(result.id) for result in store.of_experiment(options.experiment)]
+    return list(dict.fromkeys(folders))
 
 
 def _add_tag(verbs: Any) -> None:
@@ -196,18 +256,16 @@ def _add_tag(verbs: Any) -> None:
 
 
 def _tag(options: argparse.Namespace) -> int:
-    from abstag.files import new_file
-    from abstag.tagger import tag
+    from abstag.tagger import tag, tag_to_file
 
     if options.out and Path(options.out).suffix.lower() in _OTHER_OUTPUTS:
         raise DataError("only JSON Lines are written", where=options.out, remedy="name it .jsonl")
     bundle = _bundle(options.bundle, options.runs_dir)
-    if options.out is None:
+    if options.out in {None, "-"}:
         tally = tag(options.paths, bundle, sys.stdout, format=options.format)
         sys.stdout.flush()
     else:
-        with new_file(Path(options.out), force=options.force) as out:
-            tally = tag(options.paths, bundle, out, format=options.format)
+        tally = tag_to_file(options.paths, bundle, Path(options.out), format=options.format, force=options.force)
     if tally.read == tally.decisions["reject"]:
         raise DataError(f"all {tally.read} records were rejected", where=", ".join(options.paths))
     if not options.quiet:

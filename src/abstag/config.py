@@ -4,14 +4,16 @@ import difflib
 import importlib
 import inspect
 import logging
+import math
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -25,11 +27,11 @@ from abstag import __version__
 from abstag.classifiers.base import Classifier
 from abstag.corpus import Corpus, ingest, load_corpus
 from abstag.decision import Policy
-from abstag.errors import AbstagError, ConfigError
+from abstag.errors import AbstagError, ArtifactError, ConfigError, near, refused
 from abstag.files import file_hash, read_json
 from abstag.labels import RANK
 from abstag.resources import resource
-from abstag.results import RunResult
+from abstag.results import RunResult, fits
 from abstag.runner import Experiment, Training, run
 from abstag.store import Store
 from abstag.taxonomy import load_taxonomy
@@ -123,6 +125,7 @@ def launch(arguments: Sequence[str]) -> Launched:
         The configuration cannot be composed: a wrong key, type, or name.
     """
     ConfigStore.instance().store(name="schema", node=Config)
+    OmegaConf.register_new_resolver("folder", _folder, replace=True)
     launched = Launched()
 
     def job(config: DictConfig) -> None:
@@ -131,9 +134,11 @@ def launch(arguments: Sequence[str]) -> Launched:
         launched.store = Store(Path(config.runs_dir))
         choice = HydraConfig.get().runtime.choices.get("classifier", "classifier")
         try:
-            launched.add(run(build(config, choice), launched.store))
-        except AbstagError as error:
-            launched.failures.append(f"{choice}: {error}" if launched.many else str(error))
+            command = _command(HydraConfig.get().overrides.task, config)
+            launched.add(run(replace(build(config, choice), command=command), launched.store))
+        except (AbstagError, OmegaConfBaseException, OSError) as error:
+            failure = _one_line(error, arguments)
+            launched.failures.append(f"{choice}: {failure}" if launched.many else str(failure))
         if launched.failures[seen:] and launched.many:
             _LOG.error("%s", launched.failures[-1])
 
@@ -142,7 +147,7 @@ def launch(arguments: Sequence[str]) -> Launched:
         try:
             main()
         except (HydraException, OmegaConfBaseException, ValueError) as error:
-            raise _readable(error, arguments) from error
+            raise _one_line(error, arguments) from error
     return launched
 
 
@@ -162,6 +167,35 @@ def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
             os.environ["HYDRA_FULL_ERROR"] = full
 
 
+def _command(overrides: Sequence[str], config: DictConfig) -> str:
+    """Return the command line that gives a job again, without ``runs_dir`` and the folders above the corpus."""
+    kept = [word for word in overrides if not word.startswith("runs_dir=")]
+    place = Path(config.data.path).resolve().name if config.data.path else ""
+    named = [f"data.path={place}" if word.startswith("data.path=") else word for word in kept]
+    return shlex.join(["abstag", "run", *named])
+
+
+def _folder(runs_dir: str) -> str:
+    """Return ``runs_dir`` when it can be a folder: called before Hydra makes one there."""
+    if not runs_dir.strip():
+        raise ConfigError("is empty", where="runs_dir", remedy="name a folder, as in runs_dir=runs")
+    if os.path.lexists(runs_dir) and not Path(runs_dir).is_dir():
+        raise ConfigError(f"{runs_dir} is no folder", where="runs_dir", remedy="choose another name")
+    return runs_dir
+
+
+def _one_line(error: Exception, overrides: Sequence[str]) -> AbstagError:
+    """Return our own error, alone or wrapped by Hydra, or one that says the same as Hydra's or the system's."""
+    known: BaseException | None = error
+    while known is not None:
+        if isinstance(known, AbstagError):
+            return known
+        known = known.__cause__ or known.__context__
+    if isinstance(error, OSError) and not isinstance(error, HydraException):
+        return refused(error, "cannot be used", error.filename or "run")
+    return _readable(error, overrides)
+
+
 def _readable(error: Exception, overrides: Sequence[str]) -> ConfigError:
     """Turn Hydra's message of several lines into one that names key and remedy."""
     text = f"{error}\n{error.__cause__ or ''}"
@@ -173,13 +207,14 @@ def _readable(error: Exception, overrides: Sequence[str]) -> ConfigError:
         return ConfigError(f"there is no {group} {name!r}", remedy=f"known: {', '.join(choice.group(2).split())}")
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
-        near = difflib.get_close_matches(key.group(1), _known_keys(overrides), n=1, cutoff=0.5)
-        remedy = f"did you mean {near[0]!r}?" if near else "`abstag run --cfg job` shows all keys"
+        found = difflib.get_close_matches(key.group(1), _known_keys(overrides), n=1, cutoff=0.5)
+        remedy = f"did you mean {found[0]!r}?" if found else "`abstag run --cfg job` shows all keys"
         return ConfigError(f"unknown key {key.group(1)!r}", remedy=remedy)
-    value = re.search(r"(Value .*?)\s+full_key: (\S+)", text, re.DOTALL)
+    value = re.search(r"(\S[^\n]*)\s+full_key: (\S+)", text)
     if value:
         return ConfigError(value.group(1), where=value.group(2))
-    return ConfigError(text.partition("\nSet the environment variable")[0], where="configuration")
+    what, remedy = text.partition("\nSet the environment variable")[0].strip(), "`abstag run --cfg job` shows all keys"
+    return ConfigError(what, where="configuration", remedy=remedy)
 
 
 def _known_keys(overrides: Sequence[str]) -> list[str]:
@@ -208,11 +243,10 @@ def build(config: DictConfig, label: str) -> Experiment:
     ArtifactError, DataError
         The corpus or the taxonomy cannot be loaded.
     """
-    plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    whole = OmegaConf.merge(OmegaConf.structured(Config), config)
+    plain: Any = OmegaConf.to_container(whole, resolve=True, throw_on_missing=True)
     plugins = plain["plugins"]
-    classifier = _instance(plain["classifier"], "classifier", plugins)
-    if not isinstance(classifier, Classifier):
-        raise ConfigError(f"{type(classifier).__name__} is no abstag Classifier", where="classifier._target_")
+    classifier = _classifier(plain["classifier"], plugins)
     splitter = _instance(plain["split"], "split", plugins)
     if not callable(getattr(splitter, "split", None)):
         raise ConfigError(f"{type(splitter).__name__} cannot split", where="split._target_")
@@ -220,8 +254,6 @@ def build(config: DictConfig, label: str) -> Experiment:
         raise ConfigError(f"{plain['seed']} is negative", where="seed")
     policy = Policy(**plain["decision"])
     training = _training(plain["data"])
-    classifier.check()
-    classifier.fingerprint()
     return Experiment(
         name=plain["name"],
         label=label,
@@ -237,17 +269,30 @@ def build(config: DictConfig, label: str) -> Experiment:
     )
 
 
+def _classifier(node: Any, plugins: Sequence[str]) -> Classifier:
+    classifier = _instance(node, "classifier", plugins)
+    if not isinstance(classifier, Classifier):
+        raise ConfigError(f"{type(classifier).__name__} is no abstag Classifier", where="classifier._target_")
+    with _foreign(node["_target_"], "classifier"):
+        classifier.check()
+        classifier.fingerprint()
+    return classifier
+
+
 def _training(data: Mapping[str, Any]) -> Training:
     for source, weight in data["weights"].items():
         if source not in RANK:
             raise ConfigError(
                 f"unknown label source {source!r}", where="data.weights", remedy=f"known: {', '.join(RANK)}"
             )
-        if weight < 0:
-            raise ConfigError(f"{weight} is negative", where=f"data.weights.{source}")
-    if data["declared_negatives"] < 0:
-        raise ConfigError(f"{data['declared_negatives']} is negative", where="data.declared_negatives")
+        _refuse_no_weight(weight, f"data.weights.{source}")
+    _refuse_no_weight(data["declared_negatives"], "data.declared_negatives")
     return Training(data["weights"], data["declared_negatives"], data["without_parts"])
+
+
+def _refuse_no_weight(weight: float, where: str) -> None:
+    if not 0 <= weight < math.inf:
+        raise ConfigError(f"{weight} is no weight", where=where, remedy="a finite number, at least 0, is needed")
 
 
 def _corpus(data: Mapping[str, Any], runs_dir: Path) -> Corpus:
@@ -259,9 +304,11 @@ def embedded_corpus(runs_dir: Path) -> Path:
     """Return the folder of the ingested embedded corpus; ingest it when it is not there in this very version."""
     dump, taxonomy = resource(_EMBEDDED), load_taxonomy()
     folder = runs_dir / ".corpus" / f"{file_hash(dump)[:12]}-{taxonomy.digest}" / "embedded"
-    manifest = folder / "manifest.json"
-    if not manifest.is_file() or read_json(manifest).get("version") != __version__:
-        ingest([str(dump)], folder, taxonomy=taxonomy, force=True)
+    with suppress(ArtifactError):
+        manifest = read_json(folder / "manifest.json")
+        if isinstance(manifest, dict) and manifest.get("version") == __version__:
+            return folder
+    ingest([str(dump)], folder, taxonomy=taxonomy, force=True)
     return folder
 
 
@@ -279,19 +326,19 @@ def _instance(node: Any, where: str, plugins: Sequence[str]) -> Any:
     target = _target(node["_target_"], where, plugins)
     if not inspect.isclass(target) or inspect.isabstract(target):
         raise ConfigError(f"{node['_target_']!r} is no class that can be built", where=f"{where}._target_")
-    parameters = inspect.signature(target).parameters
-    hints = get_type_hints(target.__init__)
+    with _foreign(node["_target_"], where):
+        parameters, hints = inspect.signature(target).parameters, get_type_hints(target.__init__)
     values = {key: value for key, value in node.items() if key != "_target_"}
     for key in values:
         if key not in parameters:
-            near = difflib.get_close_matches(key, parameters, n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(parameters) or 'none'}"
-            raise ConfigError(f"unknown key {key!r}", where=where, remedy=remedy)
+            raise ConfigError(f"unknown key {key!r}", where=where, remedy=near(key, parameters))
     missing = [name for name, p in parameters.items() if p.default is p.empty and name not in values]
     if missing:
         raise ConfigError(f"{missing[0]!r} is missing", where=where)
+    typed = {key: _typed(value, hints.get(key, Any), f"{where}.{key}") for key, value in values.items()}
     try:
-        return target(**{key: _typed(value, hints.get(key, Any), f"{where}.{key}") for key, value in values.items()})
+        with _foreign(node["_target_"], where):
+            return target(**typed)
     except ConfigError as error:
         if error.where in target.__init__.__annotations__:
             raise ConfigError(error.what, where=f"{where}.{error.where}", remedy=error.remedy) from error
@@ -305,28 +352,26 @@ def _target(name: str, where: str, plugins: Sequence[str]) -> Any:
             f"{name!r} is outside {', '.join(allowed)}", where=f"{where}._target_", remedy="add its package to plugins"
         )
     module, _, attribute = name.rpartition(".")
-    try:
+    with _foreign(name, f"{where}._target_"):
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"cannot import {name!r}: {error}", where=f"{where}._target_") from error
+
+
+@contextmanager
+def _foreign(name: str, where: str) -> Iterator[None]:
+    """Turn whatever the code of a plugin raises into a ConfigError that names the class."""
+    try:
+        yield
+    except AbstagError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{name} cannot be built: {error!r}", where=where, remedy="mend the class") from error
 
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
     """Return the value as the constructor's annotation wants it; raises ConfigError when it cannot be."""
-    origin = get_origin(hint)
-    if origin is Literal:
-        fits = value in get_args(hint)
-    elif hint is float:
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
-        value = float(value) if fits else value
-    elif hint in (int, bool, str):
-        fits = type(value) is hint
-    elif isinstance(origin, type) and issubclass(origin, Sequence):
-        fits = isinstance(value, list) and all(isinstance(item, get_args(hint)) for item in value)
-        value = tuple(value) if fits else value
-    else:
-        fits = True
-    if not fits:
-        expected = getattr(origin or hint, "__name__", str(hint))
+    if not fits(value, hint):
+        expected = getattr(get_origin(hint) or hint, "__name__", str(hint))
         raise ConfigError(f"{value!r} is not of type {expected.lower()}", where=where)
-    return value
+    if hint is float:
+        return float(value)
+    return tuple(value) if isinstance(value, list) else value

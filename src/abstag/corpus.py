@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from abstag.cleaning import clean
 from abstag.duplicates import group
 from abstag.errors import ArtifactError, DataError
 from abstag.files import new_folder, read_json, storable, to_json, write_json
-from abstag.labels import RANK, SCORED, Label, LabelTable, resolve
+from abstag.labels import RANK, SCORED, Agreement, Label, LabelTable, resolve
 from abstag.records import BoolArray, Documents, IntArray, Record, Reject, Targets, content_id, title_key
 from abstag.taxonomy import Taxonomy, parse_taxonomy
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 MIN_WORDS = 5
+_MANIFEST, _RECORDS, _REJECTS = "manifest.json", "records.parquet", "rejects.jsonl"
 _CONTENT = (
     "id",
     "title",
@@ -109,39 +111,59 @@ def ingest(
     ArtifactError
         ``out`` exists (without ``force``) or cannot be written; nothing half-written stays.
     """
-    _refuse_other_than_corpus(out)
+    files = readers.expand(paths)
+    _refuse_loss(out, [*files, *labels])
     with new_folder(out, force=force) as folder:
         table = LabelTable(labels, taxonomy)
-        gathered = _gather(paths, format)
+        gathered = _gather(files, format)
         if not gathered.records:
-            raise DataError(f"no usable record among {len(gathered.rejects)}", where=", ".join(paths))
-        columns, conflicts = _columns(gathered.records, table, taxonomy)
-        _write_records(folder / "records.parquet", columns)
-        with (folder / "rejects.jsonl").open("w", encoding="utf-8") as stream:
+            raise _unusable(gathered.rejects, paths)
+        agreement = Agreement(taxonomy)
+        columns, conflicts = _columns(gathered.records, table, taxonomy, agreement)
+        _write_records(folder / _RECORDS, columns)
+        with (folder / _REJECTS).open("w", encoding="utf-8") as stream:
             for reject in gathered.rejects:
                 stream.write(to_json(_reject_row(reject)) + "\n")
         manifest = _manifest(gathered, columns, taxonomy) | {
             "unmatched_labels": table.unmatched,
             "label_conflicts": conflicts,
+            "label_agreement": agreement.to_json(),
         }
-        write_json(folder / "manifest.json", manifest)
+        write_json(folder / _MANIFEST, manifest)
     return manifest
 
 
-def _refuse_other_than_corpus(out: Path) -> None:
-    """Raise ArtifactError when ``--force`` would replace something that ingest has not made."""
-    if out.is_dir():
-        names = {path.name for path in out.iterdir()}
-        replaceable = not names or {"manifest.json", "records.parquet"} <= names
-    else:
-        replaceable = not (out.exists() or out.is_symlink())
-    if not replaceable:
-        raise ArtifactError("exists and is no corpus", where=out, remedy="choose another name")
+def _refuse_loss(out: Path, inputs: Sequence[str]) -> None:
+    """Raise ArtifactError when ``--force`` would replace an input, or something that ingest has not made."""
+    other = [path.name for path in sorted(out.iterdir()) if not _is_own(path)] if out.is_dir() else []
+    if other or (out.exists() and not out.is_dir()):
+        what = f"exists and is no corpus{': it holds ' + other[0] if other else ''}"
+        raise ArtifactError(what, where=out, remedy="choose another name")
+    place = os.path.realpath(out)
+    inside = [name for name in inputs if Path(os.path.realpath(name)).is_relative_to(place)]
+    if inside:
+        raise ArtifactError(
+            "lies in the folder to be made", where=inside[0], remedy="choose another name for the folder"
+        )
 
 
-def _gather(paths: Sequence[str], format: str | None) -> _Gathered:  # noqa: A002
+def _is_own(path: Path) -> bool:
+    return path.name in {_MANIFEST, _RECORDS, _REJECTS} and path.is_file()
+
+
+def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
+    counted = Counter(reject.reason for reject in rejects).most_common(3)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counted) or "none read"
+    return DataError(
+        f"no usable record among {len(rejects)}: {reasons}",
+        where=", ".join(paths),
+        remedy="check the dump, or name its format with --format",
+    )
+
+
+def _gather(files: Sequence[str], format: str | None) -> _Gathered:  # noqa: A002
     gathered, cleaner = _Gathered(), Cleaner()
-    for name in readers.expand(paths):
+    for name in files:
         dump = readers.open_dump(name, format=format)
         before = len(gathered.records), len(gathered.rejects)
         for item in progress(dump.items, f"reading {Path(name).name}"):
@@ -164,13 +186,17 @@ def progress(items: Iterator[Item], what: str) -> Iterator[Item]:
     yield from tqdm(items, desc=what, unit=" papers", disable=None, delay=2, leave=False)
 
 
-def _columns(records: Sequence[CleanRecord], table: LabelTable, taxonomy: Taxonomy) -> tuple[dict[str, list[Any]], int]:
+def _columns(
+    records: Sequence[CleanRecord], table: LabelTable, taxonomy: Taxonomy, agreement: Agreement
+) -> tuple[dict[str, list[Any]], int]:
     keys = [title_key(record.raw.title) for record in records]
     groups = group(keys, [record.abstract for record in records])
     rows, conflicts = [], 0
     for record, key, number in zip(records, keys, groups, strict=True):
         found = table.find(id=record.id, key=key)
-        label = resolve([*found, *_own_labels(record.raw, taxonomy)], len(taxonomy.areas))
+        labels = [*found, *_own_labels(record.raw, taxonomy)]
+        label = resolve(labels, len(taxonomy.areas))
+        agreement.add(labels)
         conflicts += label.conflicts
         rows.append(
             {
@@ -374,8 +400,7 @@ def load_corpus(folder: Path, taxonomy: Taxonomy | None = None) -> Corpus:
     DataError
         The taxonomy has other areas.
     """
-    manifest = _read_manifest(folder)
-    own = parse_taxonomy({k: v for k, v in manifest["taxonomy"].items() if k != "digest"}, where=str(folder))
+    manifest, own, table = read_ingested(folder)
     if taxonomy is not None and taxonomy.ids != own.ids:
         raise DataError(
             f"the corpus was ingested with the areas {', '.join(own.ids)}, the taxonomy has {', '.join(taxonomy.ids)}",
@@ -386,30 +411,46 @@ def load_corpus(folder: Path, taxonomy: Taxonomy | None = None) -> Corpus:
     fingerprint = (
         manifest["fingerprint"] if chosen.digest == own.digest else f"{manifest['fingerprint']}-{chosen.digest}"
     )
-    return Corpus(folder.resolve().name, fingerprint, chosen, _representatives(folder))
+    return Corpus(folder.resolve().name, fingerprint, chosen, _representatives(table))
+
+
+def read_ingested(folder: Path) -> tuple[dict[str, Any], Taxonomy, "pa.Table"]:
+    """Return manifest, taxonomy and all records of an ingested corpus; raises ArtifactError as `load_corpus`."""
+    manifest = _read_manifest(folder)
+    taxonomy = parse_taxonomy({k: v for k, v in manifest["taxonomy"].items() if k != "digest"}, where=str(folder))
+    table = _read_records(folder / _RECORDS)
+    if _fingerprint({name: table.column(name).to_pylist() for name in _CONTENT}, taxonomy) != manifest["fingerprint"]:
+        raise ArtifactError("changed since ingest", where=folder, remedy="ingest again")
+    return manifest, taxonomy, table
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    if not (folder / "manifest.json").is_file():
+    if not (folder / _MANIFEST).is_file():
         raise ArtifactError(
             "no ingested corpus here", where=folder, remedy="make one with `abstag ingest PATH... -o DIR`"
         )
-    manifest = read_json(folder / "manifest.json")
+    manifest = read_json(folder / _MANIFEST)
     keys = {"fingerprint": str, "taxonomy": dict}
     if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), kind) for key, kind in keys.items()):
-        raise ArtifactError("the manifest lacks keys", where=folder / "manifest.json", remedy="ingest again")
+        raise ArtifactError("the manifest lacks keys", where=folder / _MANIFEST, remedy="ingest again")
     return manifest
 
 
-def _representatives(folder: Path) -> Any:
+def _read_records(path: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from datasets import Dataset
 
     try:
-        table = pq.read_table(folder / "records.parquet", schema=_schema())
+        table = pq.read_table(path, schema=_schema())
+        table.validate(full=True)
     except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"cannot be read: {error}", where=folder / "records.parquet") from error
+        raise ArtifactError(f"cannot be read: {error}", where=path, remedy="ingest again") from error
+    return table
+
+
+def _representatives(table: "pa.Table") -> Any:
+    from datasets import Dataset
+
     best: dict[int, tuple[int, int]] = {}
     columns = zip(table.column("group").to_pylist(), table.column("label_source").to_pylist(), strict=True)
     for row, (number, source) in enumerate(columns):

@@ -1,5 +1,17 @@
 """The errors that a user meets: one line that says where, what and the remedy."""
 
+import difflib
+import errno
+from collections.abc import Iterable
+
+_OS_REMEDIES = {
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOSPC: "make room, or choose another place",
+    errno.EFBIG: "make room, or choose another place",
+    errno.ENOTDIR: "a file is where a folder should be; choose another name",
+    errno.EEXIST: "a file is where a folder should be; choose another name",
+}
+
 
 class AbstagError(Exception):
     """Base of all errors that are the input's or the configuration's fault, not a defect of abstag.
@@ -31,6 +43,19 @@ class ConfigError(AbstagError):
 
 class ArtifactError(AbstagError):
     """A run, bundle or output on disk is missing, damaged, of another version, or in the way."""
+
+
+def refused(error: OSError, what: str, where: object) -> ArtifactError:
+    """Return the error of a file that the system refuses, with the reason and the remedy."""
+    remedy = _OS_REMEDIES.get(error.errno or 0, "check the path and its permissions")
+    return ArtifactError(f"{what}: {error.strerror or error}", where=where, remedy=remedy)
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return the remedy for an unknown word: the known one that it resembles, or all."""
+    names = list(known)
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(names) or 'none'}"
 
 
 class MissingExtraError(AbstagError):

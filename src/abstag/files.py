@@ -5,12 +5,13 @@ import json
 import math
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from abstag.errors import ArtifactError
+from abstag.errors import ArtifactError, refused
 
 
 @contextmanager
@@ -24,7 +25,6 @@ def new_file(path: Path, *, force: bool = False) -> Iterator[TextIO]:
     """
     part = _part(path, folder=False, force=force)
     with _clear_errors(path), _removed_on_error(part):
-        path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8", newline="\n") as stream:
             yield stream
         part.replace(path)
@@ -42,7 +42,7 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     part = _part(path, folder=True, force=force)
     old = part.with_suffix(".old")
     with _clear_errors(path), _removed_on_error(part):
-        part.mkdir(parents=True)
+        part.mkdir()
         yield part
         if path.exists():
             path.rename(old)
@@ -77,7 +77,7 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; raises ArtifactError when it is missing or damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArtifactError(f"cannot be read: {error}", where=path) from error
 
 
@@ -103,7 +103,7 @@ def file_hash(path: Path) -> str:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ArtifactError(f"cannot be read: {error.strerror}", where=path) from error
+        raise refused(error, "cannot be read", path) from error
 
 
 def _canonical(value: Any) -> Any:
@@ -119,14 +119,22 @@ def _canonical(value: Any) -> Any:
 def _part(path: Path, *, folder: bool, force: bool) -> Path:
     """Return the temporary name beside ``path``, unless that may not be replaced."""
     with _clear_errors(path):
-        inside = Path.cwd().is_relative_to(path.resolve())
+        kind = _kind(path)
+        inside = Path.cwd().is_relative_to(os.path.realpath(path))
     if inside:
         raise ArtifactError("holds the folder in which you are", where=path, remedy="choose another name")
-    if path.exists() and not force:
+    if kind in {"file", "folder"} and not force:
         raise ArtifactError("exists already", where=path, remedy="choose another name, or overwrite it with --force")
-    if path.exists() and path.is_dir() is not folder:
-        raise ArtifactError(f"is {'no ' if folder else 'a '}folder", where=path, remedy="choose another name")
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    if kind not in {None, "folder" if folder else "file"}:
+        raise ArtifactError(f"is a {kind}", where=path, remedy="choose another name")
+    return path.with_name(f".{path.name[:50]}.{os.getpid()}.part")
+
+
+def _kind(path: Path) -> str | None:
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "symlink"}
+    with suppress(FileNotFoundError):
+        return kinds.get(stat.S_IFMT(path.lstat().st_mode), "device or pipe")
+    return None
 
 
 @contextmanager
@@ -134,16 +142,21 @@ def _clear_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ArtifactError(f"cannot be written: {error.strerror or error}", where=path) from error
+        raise refused(error, "cannot be written", path) from error
 
 
 @contextmanager
 def _removed_on_error(part: Path) -> Iterator[None]:
+    """Make the folders above ``part``; on an error remove it, and those of them that are new and empty."""
+    made = [folder for folder in part.parents if not folder.exists()]
     try:
+        part.parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
         with suppress(OSError):
             _remove(part)
+            for folder in made:
+                folder.rmdir()
         raise
 
 

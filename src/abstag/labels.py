@@ -1,20 +1,22 @@
 """Labels from files and records: read, ranked, and resolved cell by cell."""
 
 import csv
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from abstag.errors import DataError
-from abstag.records import BoolArray
+from abstag.records import BoolArray, IntArray
 from abstag.taxonomy import Taxonomy
 
 RANK = {"review": 0, "read": 1, "declared": 2, "rule": 3}
 SCORED = ("review", "read")
+_COLUMNS = ("id", "key", "areas", "source", "sure", "masked", "judged", "part", "random")
 _TRUE = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -67,6 +69,44 @@ def resolve(labels: Iterable[Label], size: int) -> Resolved:
     )
 
 
+class Agreement:
+    """How labels of two sources agree on the same papers, area by area."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self._areas = taxonomy.ids
+        self._papers: Counter[tuple[str, str]] = Counter()
+        self._cells: dict[tuple[str, str], IntArray] = {}
+
+    def add(self, labels: Sequence[Label]) -> None:
+        """Count the labels of one paper; what a declared label does not name counts as denied by it."""
+        sources = sorted({label.source for label in labels}, key=RANK.__getitem__)
+        for pair in combinations(sources, 2):
+            sides = [
+                resolve([label for label in labels if label.source == source], len(self._areas)) for source in pair
+            ]
+            judged = [side.known | (side.source not in SCORED) for side in sides]
+            counted = self._cells.setdefault(pair, np.zeros((len(self._areas), 2, 2), dtype=np.intp))
+            for area in np.flatnonzero(judged[0] & judged[1]):
+                counted[area, int(sides[0].values[area]), int(sides[1].values[area])] += 1
+            self._papers[pair] += 1
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return, for each pair of sources, ``a, b, papers`` and of each area ``both, only_a, only_b, neither``."""
+        names = ("neither", "only_b", "only_a", "both")
+        return [
+            {
+                "a": pair[0],
+                "b": pair[1],
+                "papers": self._papers[pair],
+                "areas": {
+                    area: dict(zip(names, cells.ravel().tolist(), strict=True))
+                    for area, cells in zip(self._areas, self._cells[pair], strict=True)
+                },
+            }
+            for pair in sorted(self._cells)
+        ]
+
+
 class LabelTable:
     """The rows of label files, found by a record's id or title key; remembers which were used."""
 
@@ -101,17 +141,22 @@ def read_labels(path: str, taxonomy: Taxonomy) -> Iterator[tuple[list[tuple[str,
     Raises
     ------
     DataError
-        Names file and line: an unknown area or source, a missing column, a value that is neither 0 nor 1.
+        Names file and line: an unknown area or source, a missing column, a column twice, a value that is neither
+        0 nor 1.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.DictReader(stream, strict=True)
-            columns = set(rows.fieldnames or ())
+            names = rows.fieldnames or ()
+            columns = set(names)
             if "areas" not in columns or not columns & {"id", "key"}:
                 raise DataError(
                     f"a label file needs the columns areas and key or id, found {', '.join(sorted(columns)) or 'none'}",
                     where=path,
                 )
+            repeated = [name for name in _COLUMNS if names.count(name) > 1]
+            if repeated:
+                raise DataError(f"two columns are called {repeated[0]}", where=path, remedy="rename one")
             try:
                 for row in rows:
                     yield _label(row, taxonomy, f"{path}:{rows.line_num}")

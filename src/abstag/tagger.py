@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -12,10 +13,10 @@ import numpy as np
 from abstag import readers
 from abstag.bundle import Bundle
 from abstag.corpus import Cleaner, CleanRecord, Corpus, progress
-from abstag.errors import DataError
+from abstag.errors import ArtifactError, DataError
 from abstag.evaluation import part_metrics, score_table
-from abstag.files import to_json
-from abstag.records import Documents, FloatArray, Record, Reject
+from abstag.files import new_file, to_json
+from abstag.records import Documents, FloatArray, Record, Reject, title_key
 
 _LOG = logging.getLogger(__name__)
 _BATCH = 256
@@ -41,19 +42,46 @@ class Tally:
 
 
 def tag(paths: Sequence[str], bundle: Bundle, out: TextIO, *, format: str | None = None) -> Tally:  # noqa: A002
-    """Tag dumps and write one JSON line a record, in the order read, at constant memory.
+    """Tag dumps and write one JSON line a record, in the order read, at constant memory; warn of training papers.
 
     Raises
     ------
     DataError
         A dump cannot be read.
     """
-    tally = Tally()
-    for line in tag_lines(paths, bundle, format=format):
+    tally, seen = Tally(), 0
+    for item, line in _tagged(paths, bundle, format):
         out.write(to_json(line) + "\n")
         tally.decisions[line["decision"]] += 1
         tally.areas.update(line["areas"])
+        seen += isinstance(item, CleanRecord) and bundle.trained_on(item.id, title_key(item.raw.title))
+    if seen:
+        text = "%d of %d papers were in the training set of %s: on new papers it errs more often"
+        _LOG.warning(text, seen, tally.read - tally.decisions["reject"], bundle.name)
     return tally
+
+
+def tag_to_file(
+    paths: Sequence[str],
+    bundle: Bundle,
+    out: Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    force: bool = False,
+) -> Tally:
+    """Tag dumps into a file that is whole or absent; see `tag`.
+
+    Raises
+    ------
+    DataError
+        A dump cannot be read.
+    ArtifactError
+        ``out`` is one of the dumps, exists (without ``force``) or cannot be written.
+    """
+    if out.exists() and any(name != "-" and out.samefile(name) for name in readers.expand(paths)):
+        raise ArtifactError("is one of the dumps to be tagged", where=out, remedy="choose another name")
+    with new_file(out, force=force) as stream:
+        return tag(paths, bundle, stream, format=format)
 
 
 def tag_lines(
@@ -63,12 +91,20 @@ def tag_lines(
     format: str | None = None,  # noqa: A002
 ) -> Iterator[dict[str, Any]]:
     """Yield the output line of each record, as docs/contracts.md says."""
+    return (line for _, line in _tagged(paths, bundle, format))
+
+
+def _tagged(
+    paths: Sequence[str],
+    bundle: Bundle,
+    format: str | None,  # noqa: A002
+) -> Iterator[tuple[CleanRecord | Reject, dict[str, Any]]]:
     cleaner = Cleaner()
     for name in readers.expand(paths):
         items = iter(progress(readers.open_dump(name, format=format).items, f"tagging {name}"))
         while batch := list(islice(items, _BATCH)):
             cleaned = [cleaner(item) if isinstance(item, Record) else item for item in batch]
-            yield from _lines(cleaned, bundle)
+            yield from zip(cleaned, _lines(cleaned, bundle), strict=True)
 
 
 def evaluate_bundle(bundle: Bundle, corpus: Corpus) -> dict[str, Any]:

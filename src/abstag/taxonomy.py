@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from abstag.errors import DataError
+from abstag.errors import DataError, near
 from abstag.records import BoolArray
 from abstag.resources import resource
 
 _AREA_ID = re.compile(r"[a-z][a-z0-9_-]*\Z")
-_AREA_KEYS = frozenset({"id", "name", "description", "keywords", "declared"})
+_KEYS = ("areas", "name", "venues", "version")
+_AREA_KEYS = ("declared", "description", "id", "keywords", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def load_taxonomy(path: Path | str | None = None) -> Taxonomy:
     Raises
     ------
     DataError
-        When the file is missing, is no YAML, or an area lacks an id or name, repeats one or has an unknown key.
+        When the file is missing, is no YAML, has an unknown key, or an area lacks an id or repeats one.
     """
     import yaml
 
@@ -98,13 +100,15 @@ def load_taxonomy(path: Path | str | None = None) -> Taxonomy:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the taxonomy: {error}", where=file) from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DataError(f"the taxonomy is not YAML: {error}", where=file) from error
     return parse_taxonomy(content, where=str(file))
 
 
 def parse_taxonomy(content: Any, *, where: str = "taxonomy") -> Taxonomy:
     """Build a taxonomy from parsed YAML or JSON; raises DataError as `load_taxonomy` does."""
+    if isinstance(content, dict):
+        _refuse_unknown(content, _KEYS, where)
     if not isinstance(content, dict) or not isinstance(content.get("areas"), list) or not content["areas"]:
         raise DataError("a taxonomy needs a list `areas`", where=where)
     areas = tuple(_area(item, f"{where}: area {n}") for n, item in enumerate(content["areas"], start=1))
@@ -114,28 +118,34 @@ def parse_taxonomy(content: Any, *, where: str = "taxonomy") -> Taxonomy:
     version = content.get("version", 1)
     if not isinstance(version, int):
         raise DataError(f"version must be a whole number, not {version!r}", where=where)
-    return Taxonomy(str(content.get("name", "taxonomy")), version, areas, _venues(content, where), _plain(content))
+    name = _text(content, "name", "taxonomy", where)
+    return Taxonomy(name, version, areas, _venues(content, where), _plain(content))
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: keys and dates as strings."""
+    """Return what JSON can hold: keys, dates and NaN as strings, no half of a surrogate pair."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+    number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return value if value is None or number else str(value).encode("utf-8", "replace").decode()
+
+
+def _refuse_unknown(mapping: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
+    unknown = sorted(str(key) for key in mapping if key not in known)
+    if unknown:
+        raise DataError(f"unknown key {unknown[0]!r}", where=where, remedy=near(unknown[0], known))
 
 
 def _area(item: Any, where: str) -> Area:
     if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not _AREA_ID.match(item["id"]):
         raise DataError("an area needs an id of lower-case letters, digits, - and _", where=where)
-    unknown = sorted(set(item) - _AREA_KEYS)
-    if unknown:
-        raise DataError(f"unknown key {unknown[0]!r}", where=where, remedy=f"known: {', '.join(sorted(_AREA_KEYS))}")
+    _refuse_unknown(item, _AREA_KEYS, where)
     return Area(
         id=item["id"],
-        name=str(item.get("name") or item["id"]),
-        description=str(item.get("description") or "").strip(),
+        name=_text(item, "name", item["id"], where),
+        description=_text(item, "description", "", where).strip(),
         keywords=_strings(item, "keywords", where),
         declared=tuple(_pattern(text, where) for text in _strings(item, "declared", where)),
     )
@@ -145,13 +155,24 @@ def _venues(content: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]
     venues = content.get("venues") or {}
     if not isinstance(venues, dict):
         raise DataError("`venues` must map a name to a list of spellings", where=where)
+    if not all(str(venue).strip() for venue in venues):
+        raise DataError("a venue has an empty name", where=where)
     return {str(venue): _strings(venues, venue, where) for venue in venues}
+
+
+def _text(mapping: Mapping[str, Any], key: str, default: str, where: str) -> str:
+    value = mapping.get(key)
+    if isinstance(value, list | dict):
+        raise DataError(f"`{key}` must be a text", where=where)
+    return str(value or default)
 
 
 def _strings(mapping: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     value = mapping.get(key) or []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DataError(f"`{key}` must be a list of strings", where=where)
+    if not all(text.strip() for text in value):
+        raise DataError(f"`{key}` holds an empty string", where=where, remedy="take it out")
     return tuple(value)
 
 
