@@ -75,7 +75,7 @@ class TestReport:
         ranked = rank(folders, None)
         assert ranked.names == ["good", "poor"]
         assert "good has the highest macro-F1 on part all" in headline(ranked)
-        assert "Holm's correction: no other." in headline(ranked)
+        assert "at 0.05 (Holm): no other run." in headline(ranked)
 
     def test_alike_runs_are_named_in_the_headline(self, folders: list[Path], store: Store) -> None:
         scores = make_scores(wrong=0.02, seed=1)

@@ -114,7 +114,7 @@ def headline(ranked: Ranked) -> str:
         f"[{number(low)}, {number(high)}], n = {values['n']}."
     )
     if ranked.equals is not None:
-        text += f" Not told from it at 0.05 after Holm's correction: {', '.join(ranked.equals) or 'no other'}."
+        text += f" Not distinguishable from it at 0.05 (Holm): {', '.join(ranked.equals) or 'no other run'}."
     return f"{text} Runs that had looked at these papers when the last of these ended: {looks}."
 
 
