@@ -101,7 +101,7 @@ def test_runs_dir_is_runs_by_default_and_holds_the_embedded_corpus(
     monkeypatch.chdir(tmp_path)
     ran = go("run", "classifier=prior", *SHORT, code=0)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
-    assert "80 papers (part all) of embedded " in ran.out
+    assert "528 papers (part all) of embedded " in ran.out
     assert {path.name.partition("-")[0] for path in (tmp_path / "runs").iterdir()} == {
         *(".corpus", ".hydra", "looks.jsonl", "prior")
     }

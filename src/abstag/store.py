@@ -75,8 +75,10 @@ class Store:
         results = self.results()
         found = [result for result in results if result.experiment == name and result.status == "done"]
         if not found:
-            known = sorted({result.experiment for result in results})
+            known = sorted({result.experiment for result in results if result.status == "done"})
             remedy = f"known: {', '.join(known)}" if known else f"abstag run +experiment={name}"
+            if any(result.experiment == name for result in results):
+                remedy = "all its runs failed, see `abstag runs --failed`"
             raise ArtifactError(f"no finished run of experiment {name!r}", where=self.root, remedy=remedy)
         same = [result for result in found if result.rows.get("fingerprint") == found[-1].rows.get("fingerprint")]
         if len(same) < len(found):

@@ -39,7 +39,7 @@ def papers(
     -------
     dict
         ``disagree`` and ``all_wrong`` (how many papers there are), and ``papers``, widest disagreement first:
-        ``id, title, abstract, venue, part, gold`` (an area: 1, 0, null) and, a run: ``tags, scores, terms``.
+        ``id, title, abstract, venue, part, fold, gold`` (an area: 1, 0, null) and, a run: ``tags, scores, terms``.
     """
     tags = np.stack([table.tags[rows] for table in tables])
     scores = np.stack([table.scores[rows] for table in tables])
@@ -82,6 +82,7 @@ def _paper(
     table = tables[0]
     name = table.ids[row]
     paper: dict[str, Any] = {"id": name, "venue": table.venues[row], "part": table.parts[row]}
+    paper["fold"] = [int(run.fold[row]) for run in tables]
     paper["gold"] = [
         int(value) if known else None for value, known in zip(table.gold[row], table.known[row], strict=True)
     ]

@@ -98,15 +98,13 @@ def figures(series: Sequence[Series], table: ScoreTable, rows: BoolArray, part: 
     yield _co_occurrence(scored_rows(table, rows), table.areas)
 
 
-def legend(series: Sequence[Series]) -> str:
-    """Return the key of colours, markers and lines as an SVG element."""
-    from matplotlib.lines import Line2D
-
-    names = [_short(item.name) for item in series]
-    with _drawing("key", len(series) * (0.65 + 0.09 * max(map(len, names))), 0.34) as (axes, drawn):
+def swatch(item: Series) -> str:
+    """Return the colour, marker and line of a series as an SVG element."""
+    with _drawing(f"key{item.place}", 0.42, 0.2) as (axes, drawn):
         axes.set_axis_off()
-        keys = [Line2D([], [], color=item.colour, marker=item.marker, ls=item.line) for item in series]
-        axes.legend(keys, names, loc="center left", ncols=len(series), borderpad=0, borderaxespad=0)
+        axes.set(xlim=(0, 1), ylim=(-1, 1))
+        axes.plot([0.05, 0.95], [0, 0], color=item.colour, ls=item.line)
+        axes.plot([0.5], [0], item.marker, color=item.colour, ms=7)
     return drawn[0]
 
 
@@ -154,7 +152,8 @@ def _precision_recall(series: Sequence[Series], number: int, area: str) -> Figur
                     axes.plot(hits / gold.sum(), hits / tags.sum(), item.marker, color=item.colour, ms=7)
         _unit_square(axes, "recall", "precision")
     caption = (
-        f"{positives} positives; the marker is where the threshold, chosen on training papers, puts the classifier."
+        f"{positives} positives. The marker is where thresholds chosen on training papers put the classifier; with one "
+        "threshold a fold it may lie beside the curve."
     )
     return Figure(f"Precision and recall: {area}", caption, drawn[0])
 

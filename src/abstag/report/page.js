@@ -23,7 +23,7 @@
       all += here;
       shown += !row.hidden;
     }
-    one("table-count").value = `${shown} of ${all} runs`;
+    one("table-count").value = shown ? `${shown} of ${all} runs` : "no run fits";
   };
 
   const sortBy = (column, descending) => {
@@ -44,7 +44,7 @@
   heads.forEach((head, column) => {
     head.firstElementChild.addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
-      sortBy(column, now ? now === "ascending" : !head.classList.contains("name"));
+      sortBy(column, now ? now === "ascending" : head.dataset.first !== "ascending");
     });
   });
   one("part").addEventListener("change", showRows);
@@ -52,7 +52,7 @@
   showRows();
 
   // The explorer: papers as folded cards, filtered by area, kind of error, classifier and words.
-  const { areas, runs, papers } = JSON.parse(one("data").textContent);
+  const { areas, runs, thresholds, papers } = JSON.parse(one("data").textContent);
   const STEP = 25;
   let matching = [];
   let shown = 0;
@@ -66,7 +66,9 @@
 
   const fits = (paper, cells, kind, who) => {
     const any = (test) => cells.some((area) => who.some((run) => test(paper, run, area)));
-    if (kind === "disagree") return cells.some((area) => divided(paper, area));
+    if (kind === "disagree") {
+      return cells.some((area) => divided(paper, area) && (who.length === runs.length || wrong(paper, who[0], area)));
+    }
     if (kind === "missed") return any(missed);
     if (kind === "false") return any(added);
     if (kind === "all") return cells.some((area) => everyRun.every((run) => wrong(paper, run, area)));
@@ -85,7 +87,7 @@
     shown = 0;
     one("papers").replaceChildren();
     showMore();
-    one("paper-count").value = `${matching.length} of ${papers.length} papers`;
+    one("paper-count").value = matching.length ? `${matching.length} of ${papers.length} papers` : "no paper fits";
   };
 
   const showMore = () => {
@@ -104,7 +106,7 @@
     const chips = make("span", { className: "chips" },
       make("span", { className: "chip", textContent: gold }),
       make("span", { className: errors ? "chip bad" : "chip", textContent: `${errors} of ${runs.length} wrong` }));
-    const where = [paper.venue, paper.part, paper.id].filter(Boolean).join(" · ");
+    const where = [paper.venue, paper.part, paper.title && paper.id].filter(Boolean).join(" · ");
     const summary = make("summary", {},
       make("span", { className: "title", textContent: paper.title || paper.id }), chips,
       make("span", { className: "where", textContent: where }));
@@ -125,7 +127,7 @@
     const box = make("div", { className: "scroll", tabIndex: 0 }, table);
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", "Scores, scrolls sideways");
-    const note = "Calibrated probability, whether tagged, and the terms that moved the score most (+ for, − against); those that spoke for a tag are marked in the text.";
+    const note = "Calibrated probability and threshold, whether tagged, and the terms that moved the score most (+ for, − against; plural s taken off). Words of terms that spoke for a given or true area are marked in the text.";
     return make("div", { className: "body" }, ...(paper.abstract ? [abstract(paper)] : []), box,
       make("p", { className: "note", textContent: note }));
   };
@@ -134,21 +136,22 @@
     const tagged = paper.tags[run][area] === 1;
     const label = missed(paper, run, area) ? "✗ missed" : added(paper, run, area) ? "✗ wrongly tagged"
       : paper.gold[area] === null ? (tagged ? "tagged" : "not tagged") : tagged ? "✓ tagged" : "✓ not tagged";
+    const threshold = thresholds[run]?.[areas[area]]?.[paper.fold[run]];
+    const limit = threshold === undefined ? "" : ` (of ${threshold.toFixed(3)})`;
     const kind = wrong(paper, run, area) ? "wrong" : paper.gold[area] === null ? "" : "right";
     const cell = make("td", { className: "name" },
-      make("span", { className: kind, textContent: `${paper.scores[run][area].toFixed(3)} ${label}` }));
+      make("span", { className: kind, textContent: `${paper.scores[run][area].toFixed(3)}${limit} ${label}` }));
     const terms = paper.terms[run]?.[area] ?? [];
     const text = terms.map(([term, share]) => `${term} ${share < 0 ? "−" : "+"}${Math.abs(share).toFixed(2)}`).join(", ");
     if (text) cell.append(make("span", { className: "terms", textContent: text }));
     return cell;
   };
 
-  // What spoke for an area that is tagged or true is marked. Terms lack a plural s, and pairs skip stop words: words are
-  // marked one by one, with or without an s.
+  // Terms lack a plural s, and pairs skip stop words: their words are marked one by one, with or without an s.
   const abstract = (paper) => {
     const terms = everyRun.flatMap((run) => everyArea.flatMap((area) =>
       paper.gold[area] === 1 || paper.tags[run][area] === 1 ? paper.terms[run]?.[area] ?? [] : []));
-    const marked = new Set(terms.flatMap(([term, share]) => (share > 0 ? term.toLowerCase().split(" ") : [])));
+    const marked = new Set(terms.flatMap(([term, share]) => (share > 0 ? term.toLowerCase().split(/[^\p{L}\p{N}_]+/u) : [])));
     const pieces = paper.abstract.split(/([\p{L}\p{N}_]+)/u).map((piece) => {
       const lower = piece.toLowerCase();
       return marked.has(lower) || marked.has(lower.replace(/s$/, "")) ? make("mark", { textContent: piece }) : piece;
@@ -160,5 +163,4 @@
   one("search").addEventListener("input", filterPapers);
   one("more").addEventListener("click", showMore);
   filterPapers();
-  addEventListener("beforeprint", () => { while (shown < Math.min(matching.length, 100)) showMore(); });
 })();

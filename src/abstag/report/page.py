@@ -10,7 +10,7 @@ import numpy as np
 from abstag.evaluation import scored_rows
 from abstag.files import to_json
 from abstag.report import explorer
-from abstag.report.figures import Series, figures, legend
+from abstag.report.figures import Series, figures, swatch
 from abstag.report.rank import MEASURES, Ranked, commands, headline, lines, title
 from abstag.report.table import number
 from abstag.results import ScoreTable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DRAWN = 8  # best runs in figures and explorer; the table holds all
 _DIGITS = {"fit s": 1, "texts/s": 0, "MB": 0}
+_COSTS = ("ECE", "fit s", "MB")  # the less the better
 
 
 def page(ranked: Ranked, *, bibtex: str, text: bool) -> str:
@@ -42,11 +43,12 @@ def page(ranked: Ranked, *, bibtex: str, text: bool) -> str:
         ranked=ranked,
         corpus=ranked.results[0].corpus,
         columns=columns,
+        costs=_COSTS,
         lines=lines(ranked),
         cell=_cell,
         number=number,
         drawn=len(drawn),
-        legend=legend(drawn),
+        key=[(item.name, swatch(item)) for item in drawn],
         figures=list(figures(drawn, ranked.tables[0], ranked.rows, ranked.part)),
         papers=_papers(ranked, drawn, text=text),
         commands=commands(ranked),
@@ -65,8 +67,10 @@ def _papers(ranked: Ranked, drawn: list[Series], *, text: bool) -> Mapping[str, 
         np.flatnonzero(ranked.rows),
         text=text,
     )
-    data = {"areas": ranked.areas, "runs": [ranked.names[place] for place in places], "papers": found["papers"]}
-    return found | {"runs": data["runs"], "text": text, "data": to_json(data).replace("<", "\\u003c")}
+    names, hidden = ([item.name for item in drawn if (item.place in places) is shown] for shown in (True, False))
+    thresholds = [ranked.results[place].decision.get("thresholds") for place in places]
+    data = {"areas": ranked.areas, "runs": names, "thresholds": thresholds, "papers": found["papers"]}
+    return found | {"runs": names, "hidden": hidden, "text": text, "data": to_json(data).replace("<", "\\u003c")}
 
 
 def _depends_on_paper(table: ScoreTable) -> bool:

@@ -80,10 +80,11 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     if chosen not in parts:
         raise DataError(f"no part {chosen!r}", where=loaded[0][0].id, remedy=f"parts: {', '.join(parts)}")
     order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].parts[chosen]["macro_f1"]))
+    ranked = [folders[run] for run in order]
     results = [replace(loaded[run][0], metric_part=chosen) for run in order]
     shared = [chosen, *(name for name in parts if name != chosen and all(name in run.parts for run in results))]
-    names = configuration_names([result for result, _ in loaded])
-    pairs = compare(folders, part=chosen)["pairs"] if len(set(names)) > 1 else []
+    names = configuration_names(results)
+    pairs = compare(ranked, part=chosen)["pairs"] if len(set(names)) > 1 else []
     return Ranked(
         part=chosen,
         parts={name: int(parts[name].sum()) for name in shared},
@@ -91,9 +92,9 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
         names=run_names(results),
         results=results,
         tables=[loaded[run][1] for run in order],
-        folders=[folders[run] for run in order],
+        folders=ranked,
         pairs=pairs,
-        equals=_equals(pairs, names[order[0]]) if pairs else None,
+        equals=_equals(pairs, names[0]) if pairs else None,
     )
 
 
@@ -109,13 +110,13 @@ def headline(ranked: Ranked) -> str:
     values = ranked.results[0].metrics
     low, high = values["interval"]
     looks = max(result.looks or 0 for result in ranked.results)
-    text = (
-        f"{ranked.names[0]} has the highest macro-F1 on part {ranked.part}: {number(values['macro_f1'])} "
-        f"[{number(low)}, {number(high)}], n = {values['n']}."
-    )
-    if ranked.equals is not None:
-        text += f" Not distinguishable from it at 0.05 (Holm): {', '.join(ranked.equals) or 'no other run'}."
-    return f"{text} Runs that had looked at these papers when the last of these ended: {looks}."
+    figure = f"{number(values['macro_f1'])} [{number(low)}, {number(high)}] on part {ranked.part}, n = {values['n']}."
+    text = f"{ranked.names[0]} has {'the highest ' if len(ranked.results) > 1 else ''}macro-F1 {figure}"
+    if ranked.equals:
+        text += f" Not distinguishable from it at 0.05 (Holm): {', '.join(ranked.equals)}."
+    elif ranked.equals is not None:
+        text += " Every other run differs from it at 0.05 (Holm)."
+    return f"{text} Runs scored on these papers so far: {looks}."
 
 
 def commands(ranked: Ranked) -> list[str]:

@@ -1,6 +1,7 @@
 """Runs and pairs as Markdown tables."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -143,7 +144,7 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
 
 
 def run_names(results: Sequence[RunResult]) -> list[str]:
-    """Return each run's classifier, with the settings in which its runs differ; the seed where nothing else differs."""
+    """Return each run's classifier with the settings in which its runs differ; then seed, corpus or id, if need be."""
     settings = [flat(result.config) for result in results]
     names = []
     for result, own in zip(results, settings, strict=True):
@@ -151,10 +152,17 @@ def run_names(results: Sequence[RunResult]) -> list[str]:
         keys = sorted(key for key in own if any(other.get(key) != own[key] for other in alike))
         shown = [f"{key.rpartition('.')[2]}={own[key]}" for key in keys if key not in {"seed", "name"}]
         names.append(" ".join([result.classifier, *shown]))
-    return [
-        name if names.count(name) == 1 else f"{name} seed={result.seed}"
-        for name, result in zip(names, results, strict=True)
-    ]
+    for mark in (lambda run: f"seed={run.seed}", lambda run: f"on {run.corpus['name']}", lambda run: run.id):
+        names = _told_apart(names, [mark(result) for result in results])
+    return names
+
+
+def _told_apart(names: Sequence[str], marks: Sequence[str]) -> list[str]:
+    """Add its mark to each name that stands for several marks."""
+    meant = defaultdict(set)
+    for name, mark in zip(names, marks, strict=True):
+        meant[name].add(mark)
+    return [f"{name} {mark}" if len(meant[name]) > 1 else name for name, mark in zip(names, marks, strict=True)]
 
 
 def _run_row(result: RunResult) -> list[str]:

@@ -78,6 +78,7 @@ def report_markdown(ranked: Ranked) -> str:
         f"F1 by area ({ranked.part}):\n\n{areas}",
         *([f"## Pairs on `{ranked.part}`", pairs_table(ranked.pairs)] if ranked.pairs else []),
         "## Commands",
+        "With the corpus in a folder of that name, and run where the runs are kept:",
         "```sh\n" + "\n".join(commands(ranked)) + "\n```",
         "## Cite",
         f"```bibtex\n{BIBTEX}\n```",
