@@ -150,7 +150,8 @@ def test_failed_run_is_exit_1_and_listed(go: Go, embedded: Path, tmp_path: Path)
     failed = json.loads(go("runs", "--json", "--failed", "--runs-dir", tmp_path, code=0).out)
     assert [(run["status"], run["metrics"], run["parts"]) for run in failed] == [("failed", {}, {})]
     assert "no test paper is in part 'dev'" in go("runs", "--failed", "--runs-dir", tmp_path, code=0).out
-    assert go("runs", "--runs-dir", tmp_path, code=0).out == "no finished run\n"
+    shown = go("runs", "--runs-dir", tmp_path, code=0).out
+    assert shown == "no finished run\n\n1 failed runs are not shown; --failed lists them\n"
     assert json.loads(go("runs", "--json", "--experiment", "other", "--runs-dir", tmp_path, code=0).out) == []
 
 
@@ -327,3 +328,11 @@ def test_name_that_is_too_long_is_one_line_with_remedy(go: Go, demo_runs: Path, 
         ran = go(*arguments, code=1)
         assert ran.err.endswith(": cannot be used: File name too long; choose a shorter name\n")
         assert ran.err.startswith(f"abstag: {long}")
+
+
+def test_a_terminal_that_is_not_utf_8_gets_escapes(embedded: Path) -> None:
+    command = [sys.executable, "-m", "abstag", "describe", str(embedded)]
+    ran = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}, check=False)
+    assert ran.returncode == 0
+    assert b"528" not in ran.stderr
+    assert b"read 80 = 80 records" in ran.stdout

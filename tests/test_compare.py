@@ -15,7 +15,7 @@ from abstag.compare import compare
 from abstag.errors import DataError
 from abstag.evaluation import scored_rows
 from abstag.results import ScoreTable
-from abstag.store import Store
+from abstag.store import Store, rows_fingerprint
 from tests.conftest import make_result, make_scores
 
 KEYS = "a b metric part n difference low high p p_holm verdict text differs_in"
@@ -33,7 +33,8 @@ def store(tmp_path: Path) -> Store:
 
 def keep(store: Store, run: str, scores: ScoreTable, **changes: Any) -> Path:
     config = {"classifier": {"_target_": run.partition("-")[0]}, "seed": changes.get("seed", 0), "name": "demo"}
-    return store.save(make_result(run, **({"config": config} | changes)), scores=scores)
+    rows = {"fingerprint": rows_fingerprint(scores)}
+    return store.save(make_result(run, **({"config": config, "rows": rows} | changes)), scores=scores)
 
 
 def macro(scores: ScoreTable) -> float:

@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -646,3 +647,21 @@ def test_a_failed_ingest_takes_the_folders_away_that_it_made(tmp_path: Path) -> 
     with pytest.raises(DataError):
         ingest([str(dump)], tmp_path / "new" / "deep" / "out", taxonomy=TAXONOMY)
     assert list(tmp_path.iterdir()) == [dump]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "records.parquet", "rejects.jsonl"])
+def test_a_file_that_only_has_the_name_of_ours_is_not_replaced(name: str, dump: Path, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    place.mkdir()
+    (place / name).write_text('{"name": "my extension"}')
+    with pytest.raises(ArtifactError, match="exists and is no corpus"):
+        ingest([str(dump)], place, taxonomy=load_taxonomy(), force=True)
+    assert (place / name).read_text() == '{"name": "my extension"}'
+
+
+def test_a_manifest_without_counts_is_refused(embedded: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(embedded, tmp_path / "copy")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    (copy / "manifest.json").write_text(json.dumps({k: v for k, v in manifest.items() if k != "rejects"}))
+    with pytest.raises(ArtifactError, match="the manifest lacks keys"):
+        load_corpus(copy)

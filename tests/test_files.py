@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abstag.errors import ArtifactError
-from abstag.files import canonical_hash, file_hash, new_file, new_folder, read_json, without_nan, write_json
+from abstag.files import canonical_hash, file_hash, new_file, new_files, new_folder, read_json, without_nan, write_json
 
 ROOM = "make room, or choose another place"
 
@@ -306,3 +306,22 @@ def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ArtifactError, match="out: cannot be written: Not a directory; a file is where"):
         break_file(tmp_path / "file" / "out", Stop)
+
+
+def test_new_files_appear_together_or_not_at_all(tmp_path: Path) -> None:
+    with new_files(tmp_path / "made", ("a", "b")) as texts:
+        texts.update(a="one", b="two")
+        assert not (tmp_path / "made").exists()
+    assert {path.name: path.read_text() for path in (tmp_path / "made").iterdir()} == {"a": "one", "b": "two"}
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "b").write_text("mine")
+    with pytest.raises(ArtifactError, match="exists already"), new_files(tmp_path / "half", ("a", "b")) as texts:
+        pytest.fail("found out too late")
+    (tmp_path / "half" / "c").symlink_to(tmp_path / "half" / "b")
+    with pytest.raises(ArtifactError, match="c"), new_files(tmp_path / "half", ("b", "c"), force=True) as texts:
+        pytest.fail("found out too late")
+    with pytest.raises(KeyError), new_files(tmp_path / "none", ("a", "b")) as texts:
+        texts["a"] = "one"
+    assert not (tmp_path / "none").exists()
+    assert {path.name for path in (tmp_path / "half").iterdir()} == {"b", "c"}
+    assert (tmp_path / "half" / "b").read_text() == "mine"

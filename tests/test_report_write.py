@@ -17,11 +17,10 @@ from abstag.evaluation import part_metrics, scored_rows
 from abstag.records import Documents
 from abstag.report import explorer
 from abstag.report.figures import COLOURS, Series, figures, swatch
-from abstag.report.page import DRAWN
-from abstag.report.rank import commands, headline, lines, rank
+from abstag.report.rank import COMPARED, commands, headline, lines, rank
 from abstag.report.write import contents, table_csv, table_latex, write_report
 from abstag.results import ScoredDocuments, ScoreTable
-from abstag.store import Store
+from abstag.store import Store, rows_fingerprint, write_scores
 from tests.conftest import Go, make_result, make_scores
 
 FILES = {"report.md", "report.html", "table.csv", "table.tex"}
@@ -37,7 +36,12 @@ def documents_of(scores: ScoreTable, title: str = "On things", *, terms: bool = 
 def save(store: Store, scores: ScoreTable, run: str, documents: ScoredDocuments | None = None, **changes: Any) -> Path:
     """Save a finished run with these scores and its true metrics."""
     parts = {name: part_metrics(scores, rows) for name, rows in scores.named_parts().items()}
-    values: dict[str, Any] = {"areas": list(scores.areas), "parts": parts, "command": f"abstag run classifier={run}"}
+    values: dict[str, Any] = {
+        "areas": list(scores.areas),
+        "parts": parts,
+        "rows": {"fingerprint": rows_fingerprint(scores)},
+        "command": f"abstag run classifier={run}",
+    }
     return store.save(make_result(run, **(values | changes)), scores=scores, documents=documents)
 
 
@@ -75,7 +79,7 @@ class TestReport:
         ranked = rank(folders, None)
         assert ranked.names == ["good", "poor"]
         assert headline(ranked).startswith("good has the highest macro-F1 0.9")
-        assert "Every other run differs from it at 0.05 (Holm)." in headline(ranked)
+        assert "It differs from every other run at 0.05 (Holm)." in headline(ranked)
 
     def test_alike_runs_are_named_in_the_headline(self, folders: list[Path], store: Store) -> None:
         scores = make_scores(wrong=0.02, seed=1)
@@ -85,7 +89,8 @@ class TestReport:
         found = rank([*folders, third], None)
         told = {pair["verdict"] for pair in found.pairs if {pair["a"], pair["b"]} == {"good", "twin"}}
         assert told == {"no_difference"}
-        assert list(found.equals or ()) == [found.names[1]]
+        assert found.verdicts[found.names[1]] == "no_difference"
+        assert f"Not distinguishable from it at 0.05 (Holm): {found.names[1]}." in headline(found)
         assert found.names[1] in {"good", "twin"}
 
     def test_pairs_are_those_of_compare_best_first(self, folders: list[Path]) -> None:
@@ -95,6 +100,17 @@ class TestReport:
         ranked = rank(folders, "iclr-test")
         assert next(iter(ranked.parts)) == "iclr-test"
         assert ranked.results[0].metrics["n"] == ranked.parts["iclr-test"] == int(ranked.rows.sum())
+
+    def test_too_few_papers_is_not_called_indistinguishable(self, store: Store) -> None:
+        made = []
+        for seed, wrong in ((0, 0.05), (1, 0.3)):
+            scores = make_scores(wrong=wrong, seed=seed)
+            gold = scores.gold.copy()
+            gold[:, 1] = False
+            made.append(save(store, replace(scores, gold=gold), f"nb{seed}-1", classifier=f"nb{seed}"))
+        text = headline(rank(made, None))
+        assert "Too few papers to tell: nb1." in text
+        assert "Not distinguishable" not in text
 
     def test_one_run_has_no_pairs(self, folders: list[Path]) -> None:
         ranked = rank(folders[:1], None)
@@ -165,6 +181,28 @@ class TestRefusals:
         (folders[0] / "scores.parquet").unlink()
         with pytest.raises(ArtifactError, match=r"scores\.parquet"):
             rank(folders, None)
+
+    def test_a_run_given_twice_counts_once(self, go: Go, folders: list[Path], tmp_path: Path) -> None:
+        link = tmp_path / "link"
+        link.symlink_to(folders[0])
+        go("report", folders[0], link, folders[1], "-o", tmp_path / "out", code=0)
+        page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+        assert page.startswith("# demo: 2 runs on c")
+        with pytest.raises(DataError, match="poor-1: the run is given twice"):
+            rank([folders[0], folders[0]], None)
+
+    def test_scores_of_another_run(self, folders: list[Path]) -> None:
+        scores = make_scores(n=70)
+        write_scores(folders[1] / "scores.parquet", scores)
+        with pytest.raises(ArtifactError, match="scores and result are not of one run"):
+            rank(folders, None)
+
+    @pytest.mark.parametrize("areas", [None, {}, [], {"a": {"f1": 1.0}, "b": 3}, {"a": {}, "b": {}}])
+    def test_result_without_figures_of_areas(self, areas: Any, store: Store) -> None:
+        scores = make_scores()
+        parts = {"all": part_metrics(scores, np.ones(len(scores), dtype=np.bool_)) | {"areas": areas}}
+        with pytest.raises(ArtifactError, match="lacks figures of part 'all'"):
+            rank([save(store, scores, "nb-1", parts=parts)], None)
 
     def test_two_corpora(self, folders: list[Path], store: Store, tmp_path: Path) -> None:
         other = save(store, make_scores(n=60), "other-1")
@@ -260,6 +298,17 @@ class TestExplorer:
         assert html.count("<script") == html.count("</script>") == 2
         assert explorer_of(html)["papers"][0]["title"].startswith(SCRIPT)
 
+    def test_a_paper_too_long_for_the_page_hides_no_other(self, store: Store) -> None:
+        made = []
+        for seed in (0, 1):
+            scores = make_scores(seed=seed)
+            texts = documents_of(scores).documents
+            long = ScoredDocuments(replace(texts, abstracts=["<" * 2_000_000] * len(scores)), None)
+            made.append(save(store, scores, f"nb-{seed}", long, classifier=f"nb{seed}"))
+        html = contents(rank(made, None), text=True)["report.html"]
+        assert len(html.encode()) < 3_000_000
+        assert len(explorer_of(html)["papers"]) > 20
+
     def test_hostile_names_are_escaped(self, store: Store) -> None:
         run = save(store, make_scores(), "x-1", classifier=SCRIPT, experiment=SCRIPT, command=SCRIPT)
         html = contents(rank([run], None), text=True)["report.html"]
@@ -269,7 +318,7 @@ class TestExplorer:
     def test_room_is_left_for_what_all_get_wrong(self) -> None:
         scores = make_scores(n=4000, wrong=0.5)
         other = replace(scores, tags=np.where(np.arange(4000)[:, None] % 2 == 0, scores.tags, ~scores.tags))
-        found = explorer.papers([scores, other], [None, None], np.arange(4000), text=True)
+        found = explorer.papers([scores, other], [None, None], np.arange(4000), text=True, room=10**7)
         alike = [paper for paper in found["papers"] if paper["tags"][0] == paper["tags"][1]]
         assert len(found["papers"]) == explorer.MOST_PAPERS
         assert len(alike) == explorer.MOST_PAPERS // 4
@@ -335,9 +384,9 @@ class TestFigures:
 def test_more_runs_than_are_drawn(store: Store) -> None:
     made = [
         save(store, make_scores(wrong=0.05 * (seed + 1), seed=seed), f"nb-{seed}", classifier=f"nb{seed}")
-        for seed in range(DRAWN + 1)
+        for seed in range(COMPARED + 1)
     ]
     ranked = rank(made, None)
     html = contents(ranked, text=True)["report.html"]
-    assert f"The best {DRAWN} of {DRAWN + 1} runs are drawn." in html
-    assert len(lines(ranked)) == (DRAWN + 1) * len(ranked.parts)
+    assert f"The best {COMPARED} of {COMPARED + 1} runs are drawn." in html
+    assert len(lines(ranked)) == (COMPARED + 1) * len(ranked.parts)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from abstag.classifiers.base import Evidence
 from abstag.errors import ArtifactError
 from abstag.records import Documents
 from abstag.results import RunResult, ScoredDocuments, ScoreTable
@@ -252,7 +251,7 @@ def test_documents_round_trip_with_and_without_terms(tmp_path: Path) -> None:
     scores = make_scores(n=2)
     texts = Documents(scores.ids, ["Élan", ""], ["We look.", "</script>"])
     store = Store(tmp_path)
-    told: list[Evidence] = [[[("look", -0.5)], []], [[], []]]
+    told: Any = [[[("look", -0.5)], []], [[], []]]
     for run, evidence in (("nb-1", told), ("nb-2", None)):
         folder = store.save(make_result(run), scores=scores, documents=ScoredDocuments(texts, evidence))
         found = read_documents(folder, scores.areas)
@@ -276,3 +275,17 @@ def test_an_experiment_is_its_runs_on_the_newest_papers(tmp_path: Path, caplog: 
         store.save(make_result(run, rows={"fingerprint": rows}, started=f"2025-01-0{day}"))
     assert [result.id for result in store.of_experiment("demo")] == ["a-2", "b-2"]
     assert "demo: 2 older runs on other papers left out" in caplog.text
+
+
+@pytest.mark.parametrize("score", [1.5, -0.1, float("nan"), None])
+def test_scores_that_are_no_probabilities_are_refused(score: float | None, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_scores(tmp_path / "scores.parquet", make_scores())
+    table = pq.read_table(tmp_path / "scores.parquet")
+    column = pa.array([score, *table.column("score.a").to_pylist()[1:]], pa.float64())
+    place = table.column_names.index("score.a")
+    pq.write_table(table.set_column(place, "score.a", column), tmp_path / "scores.parquet")
+    with pytest.raises(ArtifactError, match=r"scores\.parquet: cannot be read"):
+        read_scores(tmp_path)

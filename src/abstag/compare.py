@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstag import metrics, statistics
-from abstag.errors import DataError
+from abstag.corpus import progress
+from abstag.errors import ArtifactError, DataError
 from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
 from abstag.records import BoolArray, FloatArray, IntArray
 from abstag.results import RunResult, ScoreTable, flat
-from abstag.store import Store, load_result, read_scores
+from abstag.store import Store, load_result, read_scores, rows_fingerprint
 
 DRAWS = 10_000
 MIN_POSITIVES = 10
@@ -61,7 +62,7 @@ def compare(folders: Sequence[Path], *, part: str | None = None) -> dict[str, An
     parts = first.scores[0].named_parts()
     if chosen not in parts:
         raise DataError(f"no part {chosen!r}", where=first.runs[0].id, remedy=f"parts: {', '.join(parts)}")
-    pairs = list(_pairs(configurations, chosen, parts[chosen]))
+    pairs = list(progress(_pairs(configurations, chosen, parts[chosen]), "comparing", "pairs"))
     adjusted = statistics.holm([pair["p"] for pair in pairs])
     verdicts = [{**pair, "p_holm": p} | _verdict(pair, p) for pair, p in zip(pairs, adjusted, strict=True)]
     runs = [run for configuration in configurations for run in configuration.runs]
@@ -83,8 +84,13 @@ def load_alike(folders: Sequence[Path]) -> list[tuple[RunResult, ScoreTable]]:
         result = load_result(folder)
         if result.status != "done":
             raise DataError(f"the run is {result.status}, not done", where=result.id, remedy="run it again")
-        found.append((result, _in_order(read_scores(folder))))
-        _refuse_unlike(*found[0], *found[-1])
+        if any(result.id == other.id for other, _ in found):
+            raise DataError("the run is given twice", where=result.id, remedy="name it once")
+        scores = _in_order(read_scores(folder))
+        if result.rows["fingerprint"] != rows_fingerprint(scores):
+            raise ArtifactError("scores and result are not of one run", where=folder, remedy="run it again")
+        found.append((result, scores))
+        _refuse_unlike(*found[0], result, scores)
     return found
 
 

@@ -6,8 +6,8 @@ import math
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -53,7 +53,30 @@ def new_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
                 old.rename(path)
             raise
         if old.exists():
-            _remove(old)
+            with suppress(OSError):  # the new folder is in place; what cannot be removed stays under its hidden name
+                _remove(old)
+
+
+@contextmanager
+def new_files(folder: Path, names: Sequence[str], *, force: bool = False) -> Iterator[dict[str, str]]:
+    """Give a mapping to fill with the texts of files that appear together, when the block ends without an error.
+
+    Raises
+    ------
+    ArtifactError
+        At once when a file exists and ``force`` is false, or may not be replaced; later when the disk refuses one.
+    """
+    parts = {name: _part(folder / name, folder=False, force=force) for name in names}
+    texts: dict[str, str] = {}
+    yield texts
+    with ExitStack() as stack:
+        stack.enter_context(_clear_errors(folder))
+        for part in parts.values():
+            stack.enter_context(_removed_on_error(part))
+        for name, part in parts.items():
+            part.write_text(texts[name], encoding="utf-8", newline="\n")
+        for name, part in parts.items():
+            part.replace(folder / name)
 
 
 def write_json(path: Path, value: Any) -> None:

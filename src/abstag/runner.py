@@ -24,7 +24,7 @@ from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
 from abstag.records import BoolArray, IntArray, Targets
 from abstag.results import RunResult, ScoredDocuments, ScoreTable
-from abstag.store import Store
+from abstag.store import Store, rows_fingerprint
 
 _LOG = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def _run(experiment: Experiment, store: Store, started: RunResult) -> RunResult:
             where="metric_part",
             remedy=f"parts: {', '.join(parts)}",
         )
-    tested = _test_fingerprint(scores)
+    tested = rows_fingerprint(scores)
     result = replace(
         started,
         status="done",
@@ -329,8 +329,3 @@ def _decision_summary(fits: Sequence[Fitted], areas: Sequence[str]) -> dict[str,
         "thresholds": dict(zip(areas, thresholds.T.tolist(), strict=True)),
         "review": [fitted.decision.review for fitted in fits],
     }
-
-
-def _test_fingerprint(scores: ScoreTable) -> str:
-    cells = np.where(scores.known, scores.gold.astype(int), -1).tolist()
-    return canonical_hash(sorted(zip(scores.ids, cells, strict=True)))[:16]

@@ -3,17 +3,21 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 
 from abstag.errors import ArtifactError, refused
-from abstag.files import new_folder, read_json, write_json
+from abstag.files import canonical_hash, new_folder, read_json, write_json
 from abstag.records import Documents
 from abstag.results import RunResult, ScoredDocuments, ScoreTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _RESULT, _SCORES, _DOCUMENTS, _LOOKS = "result.json", "scores.parquet", "documents.parquet", "looks.jsonl"
 _LOG = logging.getLogger(__name__)
@@ -164,6 +168,12 @@ def _sound(folders: Iterable[Path]) -> Iterator[tuple[Path, RunResult]]:
             _LOG.warning("left out: %s", error)
 
 
+def rows_fingerprint(scores: ScoreTable) -> str:
+    """Return the fingerprint of test rows: ids and known truth, in any order."""
+    cells = np.where(scores.known, scores.gold.astype(int), -1).tolist()
+    return canonical_hash(sorted(zip(scores.ids, cells, strict=True)))[:16]
+
+
 def write_scores(path: Path, scores: ScoreTable) -> None:
     """Write scores paper by paper as Parquet: ``score.A``, ``tag.A``, ``gold.A`` (null: unknown) for each area A."""
     import pyarrow as pa
@@ -172,8 +182,8 @@ def write_scores(path: Path, scores: ScoreTable) -> None:
     columns: dict[str, Any] = {
         "id": list(scores.ids),
         "group": scores.groups,
-        "venue": pa.array(scores.venues, pa.string()),
-        "part": pa.array(scores.parts, pa.string()),
+        "venue": scores.venues,
+        "part": scores.parts,
         "random": scores.random,
         "sure": scores.sure,
         "fold": scores.fold,
@@ -183,30 +193,66 @@ def write_scores(path: Path, scores: ScoreTable) -> None:
         columns[f"score.{area}"] = scores.scores[:, number]
         columns[f"tag.{area}"] = scores.tags[:, number]
         columns[f"gold.{area}"] = pa.array(scores.gold[:, number], mask=~scores.known[:, number])
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    pq.write_table(pa.table(columns, schema=_scores_schema(scores.areas)), path, compression="zstd")
+
+
+def _scores_schema(areas: Sequence[str]) -> "pa.Schema":
+    import pyarrow as pa
+
+    text, flag, count, real = pa.string(), pa.bool_(), pa.int64(), pa.float64()
+    plain = {"id": text, "group": count, "venue": text, "part": text, "random": flag, "sure": flag, "fold": count}
+    kinds = [
+        (f"{kind}.{area}", real if kind == "score" else flag) for area in areas for kind in ("score", "tag", "gold")
+    ]
+    return pa.schema([*plain.items(), ("confidence", real), *kinds])
 
 
 def read_scores(folder: Path) -> ScoreTable:
     """Read a run's scores back; raises ArtifactError when they are missing or damaged."""
+    path = folder / _SCORES
+    with _readable(path):
+        return _score_table(_typed(path, lambda names: _scores_schema(_areas(names, "score."))))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return _score_table(pq.read_table(folder / _SCORES))
+        yield
     except (OSError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
         remedy = "delete the folder of the run and run it again"
-        raise ArtifactError(f"cannot be read: {error}", where=folder / _SCORES, remedy=remedy) from error
+        raise ArtifactError(f"cannot be read: {error}", where=path, remedy=remedy) from error
 
 
-def _score_table(table: Any) -> ScoreTable:
-    areas = tuple(name.removeprefix("score.") for name in table.column_names if name.startswith("score."))
+def _typed(path: Path, schema_of: Callable[[Sequence[str]], "pa.Schema"]) -> "pa.Table":
+    """Read a Parquet file in the types that it was written in; only these columns may hold nulls."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    schema = schema_of(table.column_names)
+    table = table.select(schema.names).cast(schema)
+    for name in schema.names:
+        if table.column(name).null_count and name.partition(".")[0] not in {"venue", "part", "gold"}:
+            raise ValueError(f"{name} has nulls")
+    return table
+
+
+def _areas(names: Sequence[str], prefix: str) -> tuple[str, ...]:
+    return tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+
+
+def _score_table(table: "pa.Table") -> ScoreTable:
+    areas = _areas(table.column_names, "score.")
 
     def cells(kind: str) -> Any:
         return [table.column(f"{kind}.{area}").to_pylist() for area in areas]
 
-    gold, ids = cells("gold"), table.column("id").to_pylist()
-    if not areas or not ids or None in ids:
+    gold, ids, scores = cells("gold"), table.column("id").to_pylist(), np.array(cells("score"), dtype=np.float64).T
+    if not areas or not ids:
         raise ValueError("areas or ids are missing")
+    if not ((scores >= 0) & (scores <= 1)).all():
+        raise ValueError("scores are no probabilities")
     return ScoreTable(
         areas=areas,
         ids=ids,
@@ -218,7 +264,7 @@ def _score_table(table: Any) -> ScoreTable:
         fold=np.array(table.column("fold").to_pylist(), dtype=np.intp),
         gold=np.array([[bool(cell) for cell in column] for column in gold], dtype=np.bool_).T,
         known=np.array([[cell is not None for cell in column] for column in gold], dtype=np.bool_).T,
-        scores=np.array(cells("score"), dtype=np.float64).T,
+        scores=scores,
         tags=np.array(cells("tag"), dtype=np.bool_).T,
         confidence=np.array(table.column("confidence").to_pylist(), dtype=np.float64),
     )
@@ -231,29 +277,33 @@ def _write_documents(path: Path, scored: ScoredDocuments, areas: Sequence[str]) 
 
     texts = scored.documents
     columns: dict[str, Any] = {"id": list(texts.ids), "title": list(texts.titles), "abstract": list(texts.abstracts)}
-    if scored.evidence is not None:
-        kind = pa.list_(pa.struct([("term", pa.string()), ("share", pa.float32())]))
-        for number, area in enumerate(areas):
-            columns[f"terms.{area}"] = pa.array([paper[number] for paper in scored.evidence], kind)
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    told = areas if scored.evidence is not None else ()
+    for number, area in enumerate(told):
+        columns[f"terms.{area}"] = [paper[number] for paper in scored.evidence or ()]
+    pq.write_table(pa.table(columns, schema=_documents_schema(told)), path, compression="zstd")
+
+
+def _documents_schema(areas: Sequence[str]) -> "pa.Schema":
+    import pyarrow as pa
+
+    terms = pa.list_(pa.struct([("term", pa.string()), ("share", pa.float32())]))
+    texts = [(name, pa.string()) for name in ("id", "title", "abstract")]
+    return pa.schema([*texts, *((f"terms.{area}", terms) for area in areas)])
 
 
 def read_documents(folder: Path, areas: Sequence[str]) -> ScoredDocuments | None:
     """Read the papers that a run has scored; None when the run kept none. Raises ArtifactError when damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = folder / _DOCUMENTS
-    if not path.is_file():
+    if not path.exists():
         return None
-    try:
-        table = pq.read_table(path)
-        columns = {name: table.column(name).to_pylist() for name in table.column_names}
-        documents = Documents(columns["id"], columns["title"], columns["abstract"])
-        terms = [columns[f"terms.{area}"] for area in areas if f"terms.{area}" in columns]
+    with _readable(path):
+        table = _typed(path, lambda names: _documents_schema(_areas(names, "terms.")))
+        documents = Documents(*(table.column(name).to_pylist() for name in ("id", "title", "abstract")))
+        if _areas(table.column_names, "terms.") != tuple(areas):
+            return ScoredDocuments(documents, None)
+        terms = [table.column(f"terms.{area}").to_pylist() for area in areas]
+        papers = zip(*terms, strict=True)
         evidence = [
-            [[(term["term"], term["share"]) for term in cell] for cell in paper] for paper in zip(*terms, strict=True)
+            [[(str(term["term"]), float(term["share"])) for term in cell] for cell in paper] for paper in papers
         ]
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise ArtifactError(f"cannot be read: {error}", where=path) from error
-    return ScoredDocuments(documents, evidence if len(terms) == len(areas) else None)
+    return ScoredDocuments(documents, evidence)

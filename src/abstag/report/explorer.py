@@ -10,7 +10,7 @@ from abstag.records import BoolArray, FloatArray, IntArray
 from abstag.results import ScoredDocuments, ScoreTable
 
 MOST_PAPERS = 400
-MOST_BYTES = 1_400_000
+_LETTERS = 5_000  # of an abstract
 _TERMS = 4
 _ALL_WRONG = 0.25  # at least this share of the places is kept for papers on which all are wrong
 
@@ -21,6 +21,7 @@ def papers(
     rows: IntArray,
     *,
     text: bool,
+    room: int,
 ) -> dict[str, Any]:
     """Return what the page's explorer shows.
 
@@ -34,6 +35,8 @@ def papers(
         (n,) rows to choose from.
     text
         Give titles and abstracts; ids, scores and terms are given anyway.
+    room
+        Most bytes that the papers may take as `script_json`.
 
     Returns
     -------
@@ -52,11 +55,16 @@ def papers(
     size = 0
     for row in chosen:
         paper = _paper(tables, documents, places, int(rows[row]), text=text)
-        size += len(to_json(paper).encode())
-        if size > MOST_BYTES:
-            break
-        found.append(paper)
+        weight = len(script_json(paper).encode()) + 2
+        if size + weight <= room:
+            size += weight
+            found.append(paper)
     return {"disagree": int(disagree.sum()), "all_wrong": int(all_wrong.sum()), "papers": found}
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that may stand inside a script element."""
+    return to_json(value).replace("<", "\\u003c")
 
 
 def _chosen(disagree: BoolArray, all_wrong: BoolArray, spread: FloatArray) -> list[int]:
@@ -92,9 +100,14 @@ def _paper(
     for kept, place in zip(documents, places, strict=True):
         if text and kept and name in place:
             texts = kept.documents
-            paper |= {"title": texts.titles[place[name]], "abstract": texts.abstracts[place[name]]}
+            title, abstract = texts.titles[place[name]], texts.abstracts[place[name]]
+            paper |= {"title": _cut(title), "abstract": _cut(abstract)}
             break
     return paper
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LETTERS else f"{text[:_LETTERS]} …"
 
 
 def _terms(kept: ScoredDocuments | None, place: int | None) -> list[list[tuple[str, float]]] | None:

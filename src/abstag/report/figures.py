@@ -16,11 +16,12 @@ from abstag.results import RunResult, ScoreTable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+CURVES = 12  # areas with a precision–recall curve, those with most positives
 COLOURS = 8  # series colours in page.css; further series repeat them with another line
 _INK, _MUTED, _GRID, _FILL = "#abc0f0", "#abc0f1", "#abc0f2", "#abc0f3"
 _NAMED = {_INK: "ink", _MUTED: "muted", _GRID: "grid", _FILL: "heat"}
 _MARKERS, _DASHES = "osD^vPX*", ("-", (0, (5, 2)), (0, (1, 1.5)))
-_POINTS = 200
+_POINTS = 120
 _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "abstag",
@@ -90,8 +91,9 @@ def figures(series: Sequence[Series], table: ScoreTable, rows: BoolArray, part: 
     """
     yield _intervals(series, part)
     yield _area_bars(series, table.areas, part)
-    for number, area in enumerate(table.areas):
-        yield _precision_recall(series, number, area)
+    positives = (table.gold & table.known)[rows].sum(axis=0)
+    for number in sorted(np.argsort(-positives, kind="stable")[:CURVES].tolist()):
+        yield _precision_recall(series, number, table.areas[number])
     yield _reliability(series)
     yield _cost(series, part, "fit_seconds", "training seconds")
     yield _cost(series, part, "texts_per_second", "texts per second")

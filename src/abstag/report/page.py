@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstag.evaluation import scored_rows
-from abstag.files import to_json
 from abstag.report import explorer
+from abstag.report.explorer import script_json
 from abstag.report.figures import Series, figures, swatch
-from abstag.report.rank import MEASURES, Ranked, commands, headline, lines, title
+from abstag.report.rank import COMPARED, MEASURES, Ranked, commands, headline, lines, title
 from abstag.report.table import number
 from abstag.results import ScoreTable
 from abstag.store import read_documents
@@ -19,7 +19,18 @@ from abstag.store import read_documents
 if TYPE_CHECKING:
     from jinja2 import Template
 
-DRAWN = 8  # best runs in figures and explorer; the table holds all
+MOST_BYTES = 2_900_000
+_PARTS = 40  # most in the table of the page; table.csv has all
+_NO_PAPERS: Mapping[str, Any] = {
+    "papers": [],
+    "disagree": 0,
+    "all_wrong": 0,
+    "runs": [""],
+    "hidden": [],
+    "silent": 0,
+    "text": True,
+    "data": "",
+}
 _DIGITS = {"fit s": 1, "texts/s": 0, "MB": 0}
 _COSTS = ("ECE", "fit s", "MB")  # the less the better
 
@@ -35,30 +46,33 @@ def page(ranked: Ranked, *, bibtex: str, text: bool) -> str:
     drawn = [
         Series(place, name, result, scored_rows(table, ranked.rows))
         for place, (name, result, table) in enumerate(zip(ranked.names, ranked.results, ranked.tables, strict=True))
-    ][:DRAWN]
+    ][:COMPARED]
     columns = ["macro-F1", *MEASURES, *(f"F1 {area}" for area in ranked.areas), *_DIGITS]
-    return _template().render(
-        title=title(ranked),
-        headline=headline(ranked),
-        ranked=ranked,
-        corpus=ranked.results[0].corpus,
-        columns=columns,
-        costs=_COSTS,
-        lines=lines(ranked),
-        cell=_cell,
-        number=number,
-        drawn=len(drawn),
-        key=[(item.name, swatch(item)) for item in drawn],
-        figures=list(figures(drawn, ranked.tables[0], ranked.rows, ranked.part)),
-        papers=_papers(ranked, drawn, text=text),
-        commands=commands(ranked),
-        bibtex=bibtex,
-        style=_asset("page.css"),
-        script=_asset("page.js"),
-    )
+    parts = sorted(ranked.parts, key=lambda name: (name != ranked.part, -ranked.parts[name]))[:_PARTS]
+    shown: dict[str, Any] = {
+        "title": title(ranked),
+        "headline": headline(ranked),
+        "ranked": ranked,
+        "corpus": ranked.results[0].corpus,
+        "columns": columns,
+        "costs": _COSTS,
+        "lines": [line for line in lines(ranked) if line["part"] in parts],
+        "parts": [name for name in ranked.parts if name in parts],
+        "cell": _cell,
+        "number": number,
+        "drawn": len(drawn),
+        "key": [(item.name, swatch(item)) for item in drawn],
+        "figures": list(figures(drawn, ranked.tables[0], ranked.rows, ranked.part)),
+        "commands": commands(ranked),
+        "bibtex": bibtex,
+        "style": _asset("page.css"),
+        "script": _asset("page.js"),
+    }
+    room = MOST_BYTES - len(_template().render(**shown, papers=_NO_PAPERS).encode())
+    return _template().render(**shown, papers=_papers(ranked, drawn, text=text, room=room))
 
 
-def _papers(ranked: Ranked, drawn: list[Series], *, text: bool) -> Mapping[str, Any]:
+def _papers(ranked: Ranked, drawn: list[Series], *, text: bool, room: int) -> Mapping[str, Any]:
     """Return the explorer's papers; runs whose scores do not depend on the paper disagree with all: left out."""
     places = [item.place for item in drawn if _depends_on_paper(ranked.tables[item.place])] or [0]
     found = explorer.papers(
@@ -66,11 +80,13 @@ def _papers(ranked: Ranked, drawn: list[Series], *, text: bool) -> Mapping[str, 
         [read_documents(ranked.folders[place], ranked.areas) for place in places],
         np.flatnonzero(ranked.rows),
         text=text,
+        room=room,
     )
     names, hidden = ([item.name for item in drawn if (item.place in places) is shown] for shown in (True, False))
     thresholds = [ranked.results[place].decision.get("thresholds") for place in places]
     data = {"areas": ranked.areas, "runs": names, "thresholds": thresholds, "papers": found["papers"]}
-    return found | {"runs": names, "hidden": hidden, "text": text, "data": to_json(data).replace("<", "\\u003c")}
+    silent = sum("title" not in paper for paper in found["papers"]) if text else 0
+    return found | {"runs": names, "hidden": hidden, "text": text, "silent": silent, "data": script_json(data)}
 
 
 def _depends_on_paper(table: ScoreTable) -> bool:

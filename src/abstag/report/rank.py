@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from abstag.compare import compare, configuration_names, load_alike
-from abstag.errors import DataError
+from abstag.errors import ArtifactError, DataError
 from abstag.records import BoolArray
 from abstag.report.table import number, run_names, sortable
-from abstag.results import RunResult, ScoreTable
+from abstag.results import RunResult, ScoreTable, fits
 
+COMPARED = 8  # best runs that are compared and drawn; the tables hold all
 MEASURES: Mapping[str, Callable[[Mapping[str, Any]], float | None]] = {
     "at 0.5": lambda values: values["at_half"]["macro_f1"],
     "micro-F1": lambda values: values["micro_f1"],
@@ -36,9 +37,9 @@ class Ranked:
     names
         Of the runs, each once.
     pairs
-        Paired differences on the part; empty with one configuration.
-    equals
-        Configurations that cannot be told from the first; None with one configuration.
+        Paired differences on the part among the best `COMPARED` runs; empty with one configuration.
+    verdicts
+        Of macro-F1, between the best configuration and each other one; empty with one configuration.
     """
 
     part: str
@@ -49,7 +50,7 @@ class Ranked:
     tables: Sequence[ScoreTable]
     folders: Sequence[Path]
     pairs: Sequence[Mapping[str, Any]]
-    equals: Sequence[str] | None
+    verdicts: Mapping[str, str]
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -79,22 +80,26 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     parts = loaded[0][1].named_parts()
     if chosen not in parts:
         raise DataError(f"no part {chosen!r}", where=loaded[0][0].id, remedy=f"parts: {', '.join(parts)}")
+    for result, _ in loaded:
+        _refuse_incomplete(result, chosen, loaded[0][1].areas)
     order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].parts[chosen]["macro_f1"]))
     ranked = [folders[run] for run in order]
     results = [replace(loaded[run][0], metric_part=chosen) for run in order]
     shared = [chosen, *(name for name in parts if name != chosen and all(name in run.parts for run in results))]
-    names = configuration_names(results)
-    pairs = compare(ranked, part=chosen)["pairs"] if len(set(names)) > 1 else []
+    names, shown = configuration_names(results[:COMPARED]), run_names(results)
+    pairs = compare(ranked[:COMPARED], part=chosen)["pairs"] if len(set(names)) > 1 else []
     return Ranked(
         part=chosen,
         parts={name: int(parts[name].sum()) for name in shared},
         rows=parts[chosen],
-        names=run_names(results),
+        names=shown,
         results=results,
         tables=[loaded[run][1] for run in order],
         folders=ranked,
         pairs=pairs,
-        equals=_equals(pairs, names[0]) if pairs else None,
+        verdicts=_verdicts(
+            pairs, names[0], {name: of for name, of in zip(names, shown, strict=False) if names.count(name) == 1}
+        ),
     )
 
 
@@ -102,7 +107,8 @@ def title(ranked: Ranked) -> str:
     """Return what the report is about."""
     experiments = sorted({result.experiment for result in ranked.results})
     runs = f"{len(ranked.results)} run{'s' if len(ranked.results) > 1 else ''}"
-    return f"{', '.join(experiments)}: {runs} on {ranked.results[0].corpus['name']}"
+    corpora = sorted({result.corpus["name"] for result in ranked.results})
+    return f"{', '.join(experiments)}: {runs} on {', '.join(corpora)}"
 
 
 def headline(ranked: Ranked) -> str:
@@ -112,18 +118,22 @@ def headline(ranked: Ranked) -> str:
     looks = max(result.looks or 0 for result in ranked.results)
     figure = f"{number(values['macro_f1'])} [{number(low)}, {number(high)}] on part {ranked.part}, n = {values['n']}."
     text = f"{ranked.names[0]} has {'the highest ' if len(ranked.results) > 1 else ''}macro-F1 {figure}"
-    if ranked.equals:
-        text += f" Not distinguishable from it at 0.05 (Holm): {', '.join(ranked.equals)}."
-    elif ranked.equals is not None:
-        text += " Every other run differs from it at 0.05 (Holm)."
+    for verdict, words in (
+        ("no_difference", "Not distinguishable from it at 0.05 (Holm)"),
+        ("too_few", "Too few papers to tell"),
+    ):
+        found = [name for name, own in ranked.verdicts.items() if own == verdict]
+        text += f" {words}: {', '.join(found)}." if found else ""
+    if ranked.verdicts and not {"no_difference", "too_few"} & set(ranked.verdicts.values()):
+        text += " It differs from every other run at 0.05 (Holm)."
     return f"{text} Runs scored on these papers so far: {looks}."
 
 
 def commands(ranked: Ranked) -> list[str]:
     """Return the command of every number: of each run, of the pairs, of this report."""
     runs = [result.id for result in ranked.results]
-    own = [result.command or f"# {result.id} was made from Python" for result in ranked.results]
-    pairs = [shlex.join(["abstag", "compare", *runs, "--part", ranked.part])] if ranked.pairs else []
+    own = [" ".join(result.command.split()) or f"# {result.id} was made from Python" for result in ranked.results]
+    pairs = [shlex.join(["abstag", "compare", *runs[:COMPARED], "--part", ranked.part])] if ranked.pairs else []
     return [*own, *pairs, shlex.join(["abstag", "report", *runs, "--part", ranked.part, "-o", "report"])]
 
 
@@ -156,15 +166,20 @@ def _line(name: str, result: RunResult, part: str) -> dict[str, Any]:
     }
 
 
-def _equals(pairs: Sequence[Mapping[str, Any]], best: str) -> list[str]:
-    undecided = [
-        pair
-        for pair in pairs
-        if best in {pair["a"], pair["b"]}
-        and pair["metric"] == "macro_f1"
-        and pair["verdict"] in {"no_difference", "too_few"}
-    ]
-    return [
-        f"{pair['b'] if pair['a'] == best else pair['a']}{' (too few papers)' if pair['verdict'] == 'too_few' else ''}"
-        for pair in undecided
-    ]
+def _refuse_incomplete(result: RunResult, part: str, areas: Sequence[str]) -> None:
+    found = result.parts.get(part, {}).get("areas")
+    if not isinstance(found, dict) or not all(
+        fits(found.get(area), dict[str, Any]) and "f1" in found[area] for area in areas
+    ):
+        remedy = "delete the folder of the run and run it again"
+        raise ArtifactError(f"the result lacks figures of part {part!r}", where=result.id, remedy=remedy)
+
+
+def _verdicts(pairs: Sequence[Mapping[str, Any]], best: str, shown: Mapping[str, str]) -> dict[str, str]:
+    """Return the verdicts on macro-F1 between a configuration and the others, these under the names shown."""
+    found = {}
+    for pair in pairs:
+        if best in {pair["a"], pair["b"]} and pair["metric"] == "macro_f1":
+            other = pair["b"] if pair["a"] == best else pair["a"]
+            found[shown.get(other, other)] = str(pair["verdict"])
+    return found

@@ -129,7 +129,8 @@ def _agreement(pair: Mapping[str, Any]) -> str:
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table with padded columns."""
+    """Return a Markdown table with padded columns; bars and line breaks inside a cell are made harmless."""
+    heads, *rows = [[" ".join(cell.replace("|", "\\|").split()) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *rows]]
     lines.insert(1, " | ".join("-" * width for width in widths))
@@ -191,7 +192,7 @@ def _part_cell(result: RunResult, part: str) -> str:
 def _footnote(done: Sequence[RunResult], looks: int | None) -> str:
     seen = max(result.looks or 0 for result in done) if looks is None else looks
     scored = {
-        (result.metrics["n"], result.metric_part, result.corpus["fingerprint"]): (
+        (result.metrics["n"], result.metric_part, result.rows["fingerprint"]): (
             f"{result.metrics['n']} papers (part {result.metric_part}) of {result.corpus['name']} "
             f"{result.corpus['fingerprint']}"
         )

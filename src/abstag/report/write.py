@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from abstag import __version__
-from abstag.files import new_file
+from abstag.files import new_files
 from abstag.report.page import page
 from abstag.report.rank import Ranked, commands, headline, lines, rank, title
 from abstag.report.table import markdown, number, pairs_table, runs_table
 
+FILES = ("report.md", "report.html", "table.csv", "table.tex")
 BIBTEX = f"""@software{{abstag,
   title   = {{abstag: a benchmark of classifiers that tag machine-learning abstracts}},
   author  = {{{{The abstag authors}}}},
@@ -46,9 +47,8 @@ def write_report(
     ArtifactError
         Scores are missing or damaged; a file of the report exists (without ``force``) or cannot be written.
     """
-    for name, content in contents(rank(folders, part), text=text).items():
-        with new_file(out / name, force=force) as stream:
-            stream.write(content)
+    with new_files(out, FILES, force=force) as texts:
+        texts.update(contents(rank(folders, part), text=text))
     return out / "report.html"
 
 
