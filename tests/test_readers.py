@@ -1,5 +1,6 @@
 """Readers: every shape and oddity, in sentences of our own."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -19,8 +20,10 @@ from hypothesis import strategies as st
 
 from abstag import readers
 from abstag.errors import AbstagError, DataError
-from abstag.readers import expand, formats, open_dump, sniff
+from abstag.readers import expand, formats, open_dump, parse_mapping, sniff
+from abstag.readers._mapping import MAPPED
 from abstag.records import Record, Reject
+from tests.conftest import Go
 
 A = (
     "We walk through a garden of small gradients and count the petals that fall from each of them. "
@@ -66,7 +69,21 @@ def test_each_format_keeps_the_contract(name: str) -> None:
     assert module.sniff.__doc__
     assert module.read.__doc__
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in module.SUFFIXES)
-    assert module.sniff("") == 0
+    assert module.sniff("", {}) == module.sniff("", {"title": "x"}) == 0
+
+
+@pytest.mark.parametrize("name", sorted(formats()))
+def test_each_format_maps_fields_or_says_that_it_has_none(tmp_path: Path, name: str) -> None:
+    texts = {"table": f'Text,Name\n"{A}",Gardens\n', "json": json.dumps({"Text": A, "Name": "Gardens"})}
+    path = write(tmp_path, "a", texts.get(name, f"## Gardens\n{A}\n"))
+    dump = open_dump(path, format=name, mapping={"abstract": "Text", "title": "Name"})
+    if name in texts:
+        assert [(item.title, item.abstract) for item in dump.items if isinstance(item, Record)] == [("Gardens", A)]
+    else:
+        with pytest.raises(
+            DataError, match=f"--map names columns or keys, the format {name} has none; leave --map out"
+        ):
+            list(dump.items)
 
 
 def test_import_is_light() -> None:
@@ -387,11 +404,137 @@ class TestTable:
 
     def test_no_abstract_column(self, tmp_path: Path) -> None:
         path = write(tmp_path, "a.csv", "id,title,venue\n1,Gardens,ICML\n")
-        with pytest.raises(DataError, match=r"a\.csv: no abstract column among: id, title, venue; rename"):
+        with pytest.raises(
+            DataError, match=r"a\.csv: no abstract column among: id, title, venue; rename .*--map abstract=NAME"
+        ):
             items(path)
 
     def test_single_column(self, tmp_path: Path) -> None:
         assert records(write(tmp_path, "a.csv", f'abstract\n"{A}"\n'))[0].abstract == A
+
+
+class TestMapping:
+    @pytest.mark.parametrize(
+        ("text", "mapping"),
+        [
+            ("title=Name", {"title": "Name"}),
+            (" title = Paper name , abstract= Text ", {"title": "Paper name", "abstract": "Text"}),
+            ('title="Name, long",abstract=Text', {"title": "Name, long", "abstract": "Text"}),
+            ('"title=Name, long","abstract=The ""Text"""', {"title": "Name, long", "abstract": 'The "Text"'}),
+            ("id=a=b", {"id": "a=b"}),
+            ("abstract=content.abstract.value", {"abstract": "content.abstract.value"}),
+        ],
+    )
+    def test_forms(self, text: str, mapping: dict[str, str]) -> None:
+        assert parse_mapping([text]) == mapping
+
+    def test_repeated_option(self) -> None:
+        assert parse_mapping(["title=a", "year=b"]) == {"title": "a", "year": "b"}
+        assert parse_mapping([]) == {}
+
+    @pytest.mark.parametrize(
+        ("text", "error"),
+        [
+            ("titel=x", r"there is no field 'titel'; did you mean 'title'\?"),
+            ("Abstract=x", "there is no field 'Abstract'; did you mean 'abstract'"),
+            ("zzzzzz=x", "there is no field 'zzzzzz'; known: title, abstract, id, "),
+            ("title=a,title=b", "title is given twice; name one column"),
+            ("title=", "title has no name; write title=NAME"),
+            ('title=""', "title has no name"),
+            ("title", "cannot be read: 'title'; write FIELD=NAME,FIELD=NAME"),
+            ("title=a,", "cannot be read: ''"),
+            ("", "cannot be read: ''"),
+            ("=a", "cannot be read: '=a'"),
+            ('title="a', """cannot be read: 'title="a'"""),
+            ('title="a"b"', "cannot be read"),
+        ],
+    )
+    def test_mistakes(self, text: str, error: str) -> None:
+        with pytest.raises(DataError, match=f"^--map: {error}"):
+            parse_mapping([text])
+
+    @given(st.dictionaries(st.sampled_from(MAPPED), st.text(min_size=1).map(str.strip).filter(bool), min_size=1))
+    def test_any_name_can_be_quoted(self, mapping: dict[str, str]) -> None:
+        quoted = ",".join('{}="{}"'.format(field, name.replace('"', '""')) for field, name in mapping.items())
+        assert parse_mapping([quoted]) == mapping
+
+    @given(st.text(alphabet='title=,"a b'))
+    def test_any_text_is_read_or_our_error(self, text: str) -> None:
+        with contextlib.suppress(DataError):
+            assert set(parse_mapping([text])) <= set(MAPPED)
+
+    @pytest.mark.parametrize("name", ["Text", "text", " TEXT "])
+    @pytest.mark.parametrize("file", ["a.csv", "a.txt", "dump"])
+    def test_columns_of_other_names_are_recognised(self, tmp_path: Path, name: str, file: str) -> None:
+        path = write(tmp_path, file, f'Paper,"Text",Year,Stars\nGardens,"{A}",2021,3\n')
+        (found,) = open_dump(path, mapping={"abstract": name.strip(), "title": "paper"}).items
+        assert isinstance(found, Record)
+        assert (found.title, found.abstract, found.year) == ("Gardens", A, 2021)
+
+    def test_a_mapped_column_is_taken_before_ours(self, tmp_path: Path) -> None:
+        path = write(tmp_path, "a.csv", f'title;abstract;Long, full;ABSTRACT;areas;x\nT;short;"{A}";no;llm;graphs\n')
+        (found,) = open_dump(path, mapping={"abstract": "Long, full", "areas": "x"}).items
+        assert isinstance(found, Record)
+        assert (found.title, found.abstract, found.areas) == ("T", A, ("graphs",))
+        (found,) = open_dump(path, mapping={"abstract": "ABSTRACT"}).items
+        assert isinstance(found, Record)
+        assert found.abstract == "no"
+
+    @pytest.mark.parametrize("file", ["a.csv", "a.txt", "dump"])
+    def test_a_column_that_is_not_there(self, tmp_path: Path, file: str) -> None:
+        path = write(tmp_path, file, f'Paper,"Text, long"\nGardens,"{A}"\n')
+        with pytest.raises(
+            DataError, match=r"--map abstract: .* no column 'Text'; the columns are: 'Paper', 'Text, long'"
+        ):
+            list(open_dump(path, mapping={"abstract": "Text"}).items)
+
+    def test_keys_inside_objects_and_lists(self, tmp_path: Path) -> None:
+        content = {"text": {"value": A}, "names": ["x", {"value": "Gardens"}], "a.b": "ICML 2021"}
+        paper = {"content": content, "abstract": "other", "venue": "ICLR", "year": 2020, "cdate": 1e12, "n": {"id": 7}}
+        mapping = {"title": "content.names[1]", "venue": "content.a.b", "id": "N.Id", "keywords": "content.names"}
+        path = write(tmp_path, "a.json", json.dumps([paper | {"a.b": 1}]))
+        (found,) = open_dump(path, mapping={"abstract": "content.text.value"}).items
+        assert isinstance(found, Record)
+        assert (found.abstract, found.venue, found.year) == (A, "ICLR", 2020)
+        (found,) = open_dump(path, mapping=mapping | {"abstract": "content.text", "venue": "a.b"}).items
+        assert isinstance(found, Record)
+        assert (found.abstract, found.title, found.id, found.venue, found.year) == (A, "Gardens", "7", None, 2020)
+        assert found.declared == ("x",)
+
+    def test_a_key_that_only_some_have(self, tmp_path: Path) -> None:
+        lines = "\n".join(json.dumps(paper) for paper in ({"abstract": A, "text": B}, {"abstract": A}))
+        first, second = open_dump(write(tmp_path, "a.jsonl", lines), mapping={"abstract": "text"}).items
+        assert isinstance(first, Record)
+        assert first.abstract == B
+        assert isinstance(second, Reject)
+        assert second.reason == "no abstract"
+
+    @pytest.mark.parametrize(
+        "key", ["txt", "content.txt", "content[0]", "title.x", "[", ".", "content.abstract[99999999999]"]
+    )
+    def test_a_key_that_no_record_has(self, tmp_path: Path, key: str) -> None:
+        path = write(tmp_path, "a.jsonl", json.dumps({"title": "T", "content": {"abstract": A}}))
+        with pytest.raises(DataError) as caught:
+            list(open_dump(path, mapping={"title": "title", "abstract": key}).items)
+        assert caught.value.what == f"--map abstract: no record has the key {key!r}"
+        assert caught.value.remedy == "the keys of the first are: title, content, content.abstract"
+
+    @pytest.mark.parametrize("text", [f"ICML 2025 Papers\n\n{A}\n\n{B}\n", f"## Gardens\n\n{A}\n\n## Lamps\n\n{B}\n"])
+    def test_formats_without_fields(self, tmp_path: Path, text: str) -> None:
+        with pytest.raises(DataError, match="neither JSON nor a table, so --map can name nothing; leave --map out"):
+            open_dump(write(tmp_path, "a.md", text), mapping={"title": "x"})
+
+    def test_both_verbs(self, tmp_path: Path, go: Go, demo_runs: Path) -> None:
+        dump = write(tmp_path, "a.csv", f'Paper,"Text, long"\nGardens,"{A}"\n')
+        mapping = ("--map", "title=paper", "--map", 'abstract="Text, long"')
+        tag = ("tag", dump, "--bundle", "nb", "--runs-dir", demo_runs)
+        assert json.loads(go("ingest", dump, *mapping, "--json", "-o", tmp_path / "c", code=0).out)["records"] == 1
+        assert json.loads(go(*tag, *mapping, code=0).out)["title"] == "Gardens"
+        go(*tag, *mapping, "-o", tmp_path / "tags.jsonl", code=0)
+        assert json.loads((tmp_path / "tags.jsonl").read_text())["title"] == "Gardens"
+        for verb in (("ingest", dump, "-o", tmp_path / "d"), tag):
+            told = go(*verb, "--map", "titel=x", code=1).err
+            assert told == "abstag: --map: there is no field 'titel'; did you mean 'title'?\n"
 
 
 class TestOpening:
@@ -400,6 +543,7 @@ class TestOpening:
         ("json", json.dumps([{"abstract": A + " Żółć."}, {"abstract": B}], ensure_ascii=False)),
         ("json", "\n".join(json.dumps({"abstract": text}, ensure_ascii=False) for text in (A + " Żółć.", B))),
         ("table", f'id,abstract\n1,"{A} Żółć."\n2,"{B}"\n'),
+        ("markdown", f"## [1] Gardens\n\n{A} Żółć.\n\n## [2] Lamps\n\n{B}\n"),
     )
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -471,7 +615,7 @@ class TestOpening:
     def test_binary(self, tmp_path: Path, magic: bytes, kind: str, *, packed: bool) -> None:
         data = magic + bytes(range(256))
         path = write(tmp_path, "a.txt", gzip.compress(data) if packed else data)
-        with pytest.raises(DataError, match=rf"unknown format \({kind}\); known formats: json, plain, table"):
+        with pytest.raises(DataError, match=rf"unknown format \({kind}\); known formats: json, markdown, plain, table"):
             open_dump(path)
 
     def test_utf16_without_mark(self, tmp_path: Path) -> None:
@@ -487,7 +631,7 @@ class TestOpening:
     def test_forced_format(self, tmp_path: Path) -> None:
         path = write(tmp_path, "a.json", json.dumps({"abstract": A}))
         assert open_dump(path, format="plain").format == "plain"
-        with pytest.raises(DataError, match="no format 'jsn'; known formats: json, plain, table"):
+        with pytest.raises(DataError, match="no format 'jsn'; known formats: json, markdown, plain, table"):
             open_dump(path, format="jsn")
 
     @pytest.mark.parametrize("read", [0, 1, None])
@@ -537,7 +681,7 @@ class TestSniff:
         ],
     )
     def test_unknown(self, head: str, name: str) -> None:
-        with pytest.raises(DataError, match="unknown format; known formats: json, plain, table"):
+        with pytest.raises(DataError, match="unknown format; known formats: json, markdown, plain, table"):
             sniff(head, name)
 
     def test_ambiguous_without_a_suffix(self) -> None:
@@ -594,7 +738,38 @@ class TestExpand:
 
 
 PIECES = st.sampled_from(
-    ['{"abstract": "', '"}', "[", "]", "{", ",", "\n", "\n\n", "\r", '"', ";", "\t", "abstract,title\n", "\0", "# ", A]
+    [
+        *(
+            '{"abstract": "',
+            '"}',
+            "[",
+            "]",
+            "{",
+            ",",
+            "\n",
+            "\n\n",
+            "\r",
+            '"',
+            ";",
+            "\t",
+            "abstract,title\n",
+            "\0",
+            "# ",
+            A,
+        ),
+        *(
+            "## ",
+            "**T**",
+            "- ",
+            "> ",
+            "|",
+            "|-|-|",
+            "<details>",
+            "<summary>Abstract</summary>",
+            "**Abstract**: ",
+            "```",
+        ),
+    ]
 )
 DUMPS = st.one_of(st.text(), st.lists(st.one_of(PIECES, st.text(max_size=5))).map("".join))
 
@@ -610,3 +785,13 @@ def test_anything_gives_records_rejects_or_our_error(tmp_path: Path, forced: str
         return
     assert all(isinstance(item, Record | Reject) for item in found)
     assert [item.n for item in found] == list(range(1, len(found) + 1))
+
+
+def test_files_about_a_folder_are_no_dumps_unless_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("README.md", "LICENSE", "papers.txt", "readme-papers.md"):
+        (tmp_path / name).write_text("text")
+    with caplog.at_level("INFO", logger="abstag"):
+        found = expand([str(tmp_path)])
+    assert [Path(file).name for file in found] == ["papers.txt", "readme-papers.md"]
+    assert "LICENSE" in caplog.text
+    assert expand([str(tmp_path / "README.md")]) == [str(tmp_path / "README.md")]

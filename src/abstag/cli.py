@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     takes_all = given[verb_at : verb_at + 1] == ["run"]
     options = _parser().parse_args(given[: verb_at + 1] if takes_all else given)
     options.rest = given[verb_at + 1 :]
-    if sys.stderr is None:  # closed with 2>&-: print would take standard output instead
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+    _prepare_streams()
     _set_up_logging(quiet=options.quiet)
     try:
         if sys.stdout is None:
@@ -37,23 +37,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(options.verb(options))
         sys.stdout.flush()
         return code
-    except AbstagError as error:
-        if options.debug:
+    except (AbstagError, OSError, UnicodeError) as error:
+        if options.debug and not isinstance(error, BrokenPipeError):
             raise
-        print(f"abstag: {error}", file=sys.stderr)
-    except BrokenPipeError:
-        _give_up_stdout()
-        print("abstag: the reader of the output went away; what it read stands", file=sys.stderr)
-    except OSError as error:
-        if options.debug:
-            raise
-        if error.filename is None:
-            _give_up_stdout()
-        print(f"abstag: {refused(error, 'cannot be used', error.filename or 'standard output')}", file=sys.stderr)
+        print(f"abstag: {_line(error)}", file=sys.stderr)
     except KeyboardInterrupt:
         print("abstag: interrupted", file=sys.stderr)
         return 130
     return 1
+
+
+def _prepare_streams() -> None:
+    if sys.stderr is None:  # closed with 2>&-: print would take standard output instead
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that is not UTF-8 shows what it cannot as \u2013
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _line(error: Exception) -> str:
+    """Return what happened in a line; after an error of standard output nothing more goes there."""
+    if isinstance(error, BrokenPipeError):
+        _give_up_stdout()
+        return "the reader of the output went away; what it read stands"
+    if isinstance(error, OSError):
+        if error.filename is None:
+            _give_up_stdout()
+        return str(refused(error, "cannot be used", error.filename or "standard output"))
+    if isinstance(error, UnicodeError):
+        return f"a name or text is not UTF-8: {error}; choose another name"
+    return str(error)
 
 
 def _give_up_stdout() -> None:
@@ -98,6 +111,13 @@ def _verb(verbs: Any, name: str, call: Callable[[argparse.Namespace], int], text
 def _add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder, glob, or - for standard input")
     parser.add_argument("--format", metavar="F", help="format of all PATHs, instead of looking at the content")
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="K=V,...",
+        help="column or JSON key V that holds the field K, e.g. title='Paper name',abstract=content.text",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite what exists")
 
 
@@ -116,6 +136,7 @@ def _add_ingest(verbs: Any) -> None:
 
 def _ingest(options: argparse.Namespace) -> int:
     from abstag.corpus import ingest, manifest_summary
+    from abstag.readers import parse_mapping
     from abstag.taxonomy import load_taxonomy
 
     manifest = ingest(
@@ -124,6 +145,7 @@ def _ingest(options: argparse.Namespace) -> int:
         taxonomy=load_taxonomy(options.taxonomy),
         labels=options.labels,
         format=options.format,
+        mapping=parse_mapping(options.map),
         force=options.force,
     )
     print(_json(manifest) if options.json else manifest_summary(manifest))
@@ -191,6 +213,9 @@ def _runs(options: argparse.Namespace) -> int:
         print(_json([row(result) for result in results]))
     else:
         print(failures(results) if options.failed else runs_table(results))
+        failed = sum(result.status == "failed" for result in results)
+        if failed and not options.failed:
+            print(f"\n{failed} failed runs are not shown; --failed lists them")
     return 0
 
 
@@ -217,7 +242,9 @@ def _add_report(verbs: Any) -> None:
     parser = _verb(verbs, "report", _report, "write runs on the same papers as Markdown, CSV, LaTeX and one HTML page")
     _add_choice(parser)
     parser.add_argument("-o", dest="out", required=True, metavar="DIR", help="folder for report.* and table.*")
-    parser.add_argument("--no-text", action="store_true", help="leave titles and abstracts out")
+    parser.add_argument(
+        "--no-text", action="store_true", help="leave titles and abstracts out; ids, scores and terms stay"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite an earlier report")
 
 
@@ -244,7 +271,7 @@ def _chosen(options: argparse.Namespace) -> list[Path]:
     folders = [store.find(run) for run in options.runs]
     if options.experiment:
         folders += [store.folder(result.id) for result in store.of_experiment(options.experiment)]
-    return list(dict.fromkeys(folders))
+    return list({folder.resolve(): folder for folder in folders}.values())
 
 
 def _add_tag(verbs: Any) -> None:
@@ -256,16 +283,18 @@ def _add_tag(verbs: Any) -> None:
 
 
 def _tag(options: argparse.Namespace) -> int:
+    from abstag.readers import parse_mapping
     from abstag.tagger import tag, tag_to_file
 
     if options.out and Path(options.out).suffix.lower() in _OTHER_OUTPUTS:
         raise DataError("only JSON Lines are written", where=options.out, remedy="name it .jsonl")
+    reading = {"format": options.format, "mapping": parse_mapping(options.map)}
     bundle = _bundle(options.bundle, options.runs_dir)
     if options.out in {None, "-"}:
-        tally = tag(options.paths, bundle, sys.stdout, format=options.format)
+        tally = tag(options.paths, bundle, sys.stdout, **reading)
         sys.stdout.flush()
     else:
-        tally = tag_to_file(options.paths, bundle, Path(options.out), format=options.format, force=options.force)
+        tally = tag_to_file(options.paths, bundle, Path(options.out), **reading, force=options.force)
     if tally.read == tally.decisions["reject"]:
         raise DataError(f"all {tally.read} records were rejected", where=", ".join(options.paths))
     if not options.quiet:

@@ -19,6 +19,7 @@ from abstag.errors import ArtifactError, DataError
 from abstag.files import new_folder, read_json, storable, to_json, write_json
 from abstag.labels import RANK, SCORED, Agreement, Label, LabelTable, resolve
 from abstag.records import BoolArray, Documents, IntArray, Record, Reject, Targets, content_id, title_key
+from abstag.results import fits
 from abstag.taxonomy import Taxonomy, parse_taxonomy
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 MIN_WORDS = 5
 _MANIFEST, _RECORDS, _REJECTS = "manifest.json", "records.parquet", "rejects.jsonl"
+_KEYS: Mapping[str, Any] = {
+    **dict.fromkeys(("read", "records", "rejects", "duplicates", "unmatched_labels", "label_conflicts"), int),
+    **dict.fromkeys(("reject_reasons", "labelled"), dict[str, int]),
+    "fingerprint": str,
+    "taxonomy": dict[str, Any],
+    "sources": list[dict[str, Any]],
+}
 _CONTENT = (
     "id",
     "title",
@@ -84,13 +92,14 @@ class _Gathered:
     sources: list[dict[str, Any]] = field(default_factory=list)
 
 
-def ingest(
+def ingest(  # noqa: PLR0913
     paths: Sequence[str],
     out: Path,
     *,
     taxonomy: Taxonomy,
     labels: Sequence[str] = (),
     format: str | None = None,  # noqa: A002
+    mapping: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
     """Read dumps into the folder ``out`` and return its manifest.
@@ -103,6 +112,8 @@ def ingest(
         Label files (see `labels.read_labels`).
     format
         Name of a format, instead of looking at the content.
+    mapping
+        Column or key that holds a field of ours, by field (see `readers.parse_mapping`).
 
     Raises
     ------
@@ -115,7 +126,7 @@ def ingest(
     _refuse_loss(out, [*files, *labels])
     with new_folder(out, force=force) as folder:
         table = LabelTable(labels, taxonomy)
-        gathered = _gather(files, format)
+        gathered = _gather(files, format, mapping)
         if not gathered.records:
             raise _unusable(gathered.rejects, paths)
         agreement = Agreement(taxonomy)
@@ -135,8 +146,9 @@ def ingest(
 
 def _refuse_loss(out: Path, inputs: Sequence[str]) -> None:
     """Raise ArtifactError when ``--force`` would replace an input, or something that ingest has not made."""
-    other = [path.name for path in sorted(out.iterdir()) if not _is_own(path)] if out.is_dir() else []
-    if other or (out.exists() and not out.is_dir()):
+    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    other = sorted(names - {_MANIFEST, _RECORDS, _REJECTS})
+    if other or (names and not _is_manifest(out / _MANIFEST)) or (out.exists() and not out.is_dir()):
         what = f"exists and is no corpus{': it holds ' + other[0] if other else ''}"
         raise ArtifactError(what, where=out, remedy="choose another name")
     place = os.path.realpath(out)
@@ -147,8 +159,11 @@ def _refuse_loss(out: Path, inputs: Sequence[str]) -> None:
         )
 
 
-def _is_own(path: Path) -> bool:
-    return path.name in {_MANIFEST, _RECORDS, _REJECTS} and path.is_file()
+def _is_manifest(path: Path) -> bool:
+    try:
+        return {"fingerprint", "taxonomy", "sources"} <= set(read_json(path))
+    except (ArtifactError, TypeError):
+        return False
 
 
 def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
@@ -161,10 +176,10 @@ def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
     )
 
 
-def _gather(files: Sequence[str], format: str | None) -> _Gathered:  # noqa: A002
+def _gather(files: Sequence[str], format: str | None, mapping: Mapping[str, str] | None) -> _Gathered:  # noqa: A002
     gathered, cleaner = _Gathered(), Cleaner()
     for name in files:
-        dump = readers.open_dump(name, format=format)
+        dump = readers.open_dump(name, format=format, mapping=mapping)
         before = len(gathered.records), len(gathered.rejects)
         for item in progress(dump.items, f"reading {Path(name).name}"):
             cleaned = cleaner(item) if isinstance(item, Record) else item
@@ -179,11 +194,11 @@ def _gather(files: Sequence[str], format: str | None) -> _Gathered:  # noqa: A00
     return gathered
 
 
-def progress(items: Iterator[Item], what: str) -> Iterator[Item]:
+def progress(items: Iterator[Item], what: str, unit: str = "papers") -> Iterator[Item]:
     """Yield the items under a progress bar on stderr (none when it is no terminal)."""
     from tqdm import tqdm
 
-    yield from tqdm(items, desc=what, unit=" papers", disable=None, delay=2, leave=False)
+    yield from tqdm(items, desc=what, unit=f" {unit}", disable=None, delay=2, leave=False)
 
 
 def _columns(
@@ -430,8 +445,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             "no ingested corpus here", where=folder, remedy="make one with `abstag ingest PATH... -o DIR`"
         )
     manifest = read_json(folder / _MANIFEST)
-    keys = {"fingerprint": str, "taxonomy": dict}
-    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), kind) for key, kind in keys.items()):
+    if not isinstance(manifest, dict) or not all(fits(manifest.get(key, ...), kind) for key, kind in _KEYS.items()):
         raise ArtifactError("the manifest lacks keys", where=folder / _MANIFEST, remedy="ingest again")
     return manifest
 

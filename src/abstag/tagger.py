@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -41,7 +41,14 @@ class Tally:
         return f"read {self.read} = {parts}; areas: {areas}"
 
 
-def tag(paths: Sequence[str], bundle: Bundle, out: TextIO, *, format: str | None = None) -> Tally:  # noqa: A002
+def tag(
+    paths: Sequence[str],
+    bundle: Bundle,
+    out: TextIO,
+    *,
+    format: str | None = None,  # noqa: A002
+    mapping: Mapping[str, str] | None = None,
+) -> Tally:
     """Tag dumps and write one JSON line a record, in the order read, at constant memory; warn of training papers.
 
     Raises
@@ -50,7 +57,7 @@ def tag(paths: Sequence[str], bundle: Bundle, out: TextIO, *, format: str | None
         A dump cannot be read.
     """
     tally, seen = Tally(), 0
-    for item, line in _tagged(paths, bundle, format):
+    for item, line in _tagged(paths, bundle, format, mapping):
         out.write(to_json(line) + "\n")
         tally.decisions[line["decision"]] += 1
         tally.areas.update(line["areas"])
@@ -67,6 +74,7 @@ def tag_to_file(
     out: Path,
     *,
     format: str | None = None,  # noqa: A002
+    mapping: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> Tally:
     """Tag dumps into a file that is whole or absent; see `tag`.
@@ -81,7 +89,7 @@ def tag_to_file(
     if out.exists() and any(name != "-" and out.samefile(name) for name in readers.expand(paths)):
         raise ArtifactError("is one of the dumps to be tagged", where=out, remedy="choose another name")
     with new_file(out, force=force) as stream:
-        return tag(paths, bundle, stream, format=format)
+        return tag(paths, bundle, stream, format=format, mapping=mapping)
 
 
 def tag_lines(
@@ -89,19 +97,22 @@ def tag_lines(
     bundle: Bundle,
     *,
     format: str | None = None,  # noqa: A002
+    mapping: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the output line of each record, as docs/contracts.md says."""
-    return (line for _, line in _tagged(paths, bundle, format))
+    return (line for _, line in _tagged(paths, bundle, format, mapping))
 
 
 def _tagged(
     paths: Sequence[str],
     bundle: Bundle,
     format: str | None,  # noqa: A002
+    mapping: Mapping[str, str] | None,
 ) -> Iterator[tuple[CleanRecord | Reject, dict[str, Any]]]:
     cleaner = Cleaner()
     for name in readers.expand(paths):
-        items = iter(progress(readers.open_dump(name, format=format).items, f"tagging {name}"))
+        dump = readers.open_dump(name, format=format, mapping=mapping)
+        items = iter(progress(dump.items, f"tagging {name}"))
         while batch := list(islice(items, _BATCH)):
             cleaned = [cleaner(item) if isinstance(item, Record) else item for item in batch]
             yield from zip(cleaned, _lines(cleaned, bundle), strict=True)

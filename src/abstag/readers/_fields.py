@@ -1,7 +1,7 @@
 """From the fields of one paper, in our names, to a record or a reject."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from abstag.records import Record, Reject
@@ -20,6 +20,20 @@ _WITHDRAWN = re.compile(
 )
 _WITHDRAWN_WORDS = 40
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the first that is there counts
+    "abstract": ("abstract", "abstract note", "abstract text", "ab", "summary"),
+    "title": ("title", "article title", "paper title", "document title", "ti"),
+    "id": ("ut", "id", "paper id", "paperid", "forum", "corpusid", "eid", "key"),  # Web of Science: "ID" is keywords
+    "venue": ("venue", "conference", "booktitle", "publication title", "source title", "journal", "so"),
+    "year": ("year", "publication year", "pub year", "py", "date"),
+    "keywords": ("keywords", "author keywords", "manual tags", "de"),
+    "primary_area": ("primary area",),
+    "topic": ("topic",),
+    "part": ("part",),
+    "areas": ("areas",),
+    "judged": ("judged",),
+    "sure": ("sure",),
+}
 
 
 class Place(NamedTuple):
@@ -99,6 +113,13 @@ def year(*sources: object) -> int | None:
         if found:
             return int(found[0])
     return None
+
+
+def columns(cells: Sequence[str]) -> dict[str, int]:
+    """Return the column number of each field of ours that a header row names."""
+    names = [" ".join(cell.casefold().replace("_", " ").replace("-", " ").split()) for cell in cells]
+    found = {field: [names.index(name) for name in known if name in names] for field, known in _COLUMNS.items()}
+    return {field: numbers[0] for field, numbers in found.items() if numbers}
 
 
 def _declared(fields: Mapping[str, object]) -> tuple[str, ...]:

@@ -84,6 +84,8 @@ def open_stream(file: str) -> io.BufferedReader:
 
 
 def _open(file: str) -> BinaryIO:
+    if file == "-" and sys.stdin is None:
+        raise DataError("is closed", where="standard input", remedy="name a file, or pipe the dump in")
     try:
         return sys.stdin.buffer if file == "-" else Path(file).open("rb")
     except (OSError, ValueError) as error:

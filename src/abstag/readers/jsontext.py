@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from abstag.errors import DataError
 from abstag.readers._fields import Place, item, text, year
 from abstag.records import Record, Reject
 
@@ -20,7 +21,8 @@ _LISTS = frozenset(("data", "papers", "notes", "results", "records", "items", "e
 _PAPER = frozenset(("abstract", "content"))
 _IDS = ("id", "forum", "paper_id", "paperid", "corpusid")
 _VENUES = ("venue", "conference", "booktitle", "journal")
-_DEPTH = 100
+_DEPTH, _SHOWN = 100, 30
+_STEP = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
 
 
 class Layout(NamedTuple):
@@ -30,17 +32,22 @@ class Layout(NamedTuple):
     key: str | None = None
 
 
-def sniff(head: str) -> int:
+def sniff(head: str, mapping: Mapping[str, str]) -> int:  # noqa: ARG001
     """Return 2 when the text opens as JSON, 1 when only some later line is an object."""
     return 2 if _OPENING.match(head.lstrip()) else int(_LINE.search(head) is not None)
 
 
-def read(stream: io.BufferedReader, file: str) -> Iterator[Record | Reject]:
+def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
     """Yield one item for each element or line, in constant memory.
 
     A line that is not JSON is a reject. After a defect inside an array, one reject stands for the rest of the file.
+
+    Raises
+    ------
+    DataError
+        At the end: no record has a mapped key.
     """
-    layout = _layout(stream.peek())
+    layout, unseen, keys = _layout(stream.peek()), set(mapping), list[str]()
     found = _lines(stream) if layout is None else _elements(stream, layout)
     for n, (line, value) in enumerate(found, 1):
         place = Place(file, n, line)
@@ -49,20 +56,58 @@ def read(stream: io.BufferedReader, file: str) -> Iterator[Record | Reject]:
         elif not isinstance(value, dict):
             yield Reject(*place, "not an object", type(value).__name__)
         else:
-            yield item(_fields(value), place)
+            mapped = {field: one for field, key in mapping.items() for one in _at(value, key)}
+            unseen, keys = unseen - mapped.keys(), keys or list(_keys(value))
+            yield item(_fields(value, dict.fromkeys(mapping) | mapped), place)
+    for field in sorted(unseen) if keys else ():
+        what = f"--map {field}: no record has the key {mapping[field]!r}"
+        raise DataError(what, where=file, remedy=f"the keys of the first are: {', '.join(keys[:_SHOWN])}")
 
 
-def _fields(paper: Mapping[str, object]) -> dict[str, object]:
+def _keys(paper: Mapping[str, object]) -> Iterator[str]:
+    for key, value in paper.items():
+        yield key[:40]
+        if isinstance(value, dict):
+            yield from (f"{key}.{inner}"[:40] for inner in value)
+
+
+def _at(value: object, path: str) -> list[object]:
+    """Return, alone in a list, what stands at a key such as ``content.authors[0].name``; the list is empty for none."""
+    if isinstance(value, dict) and path in value:
+        return [_lifted(value[path])]
+    steps = _STEP.findall(path)
+    for step in steps:
+        number = int(step[1:-1]) if step[0] == "[" else None
+        if isinstance(value, list) and number is not None and number < len(value):
+            value = value[number]
+        elif isinstance(value, dict) and number is None and (key := _key(value, step)) is not None:
+            value = value[key]
+        else:
+            return []
+    return [_lifted(value)] if steps else []
+
+
+def _key(paper: Mapping[str, object], name: str) -> str | None:
+    folded = name.casefold()
+    return name if name in paper else next((key for key in paper if key.casefold() == folded), None)
+
+
+def _lifted(value: object) -> object:
+    return value["value"] if isinstance(value, dict) and "value" in value else value
+
+
+def _fields(paper: Mapping[str, object], mapped: dict[str, object]) -> dict[str, object]:
     """Lift OpenReview's ``content`` and ``{"value": …}``, and find id, venue and year under their other names."""
     content = paper.get("content")
     lifted = (content if isinstance(content, dict) else {}) | {k: v for k, v in paper.items() if k != "content"}
-    fields = {k.casefold(): v["value"] if isinstance(v, dict) and "value" in v else v for k, v in lifted.items()}
+    fields = {k.casefold(): _lifted(v) for k, v in lifted.items()}
     venue = next((found for name in _VENUES if (found := text(fields.get(name)))), None)
     snapshot = fields.get("categories") and (fields.get("versions") or fields.get("update_date"))
     if venue is None and snapshot:
         venue = "arXiv"
+    venue = text(mapped["venue"]) if "venue" in mapped else venue
     fields["id"] = next((fields[name] for name in _IDS if fields.get(name) not in (None, "")), None)
-    return fields | {"venue": venue, "year": year(fields.get("year"), venue) or _dated(fields)}
+    return fields | {"venue": venue, "year": year(fields.get("year"), venue) or _dated(fields)} | mapped
 
 
 def _dated(fields: Mapping[str, object]) -> int | None:

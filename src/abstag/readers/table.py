@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from abstag.errors import DataError
-from abstag.readers._fields import Fault, Place, item
+from abstag.readers._fields import Fault, Place, columns, item
 from abstag.records import Record, Reject
 
 NAME = "table"
@@ -14,21 +14,6 @@ SUFFIXES = (".csv", ".tsv", ".tab")
 
 _DELIMITERS = ",\t;"
 _CELL_LIMIT = 2**31 - 1
-_COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the first that is there counts
-    "abstract": ("abstract", "abstract note", "abstract text", "ab", "summary"),
-    "title": ("title", "article title", "paper title", "document title", "ti"),
-    "id": ("ut", "id", "paper id", "paperid", "forum", "corpusid", "eid", "key"),  # Web of Science: "ID" is keywords
-    "venue": ("venue", "conference", "booktitle", "publication title", "source title", "journal", "so"),
-    "year": ("year", "publication year", "pub year", "py", "date"),
-    "keywords": ("keywords", "author keywords", "manual tags", "de"),
-    "primary_area": ("primary area",),
-    "topic": ("topic",),
-    "part": ("part",),
-    "areas": ("areas",),
-    "judged": ("judged",),
-    "sure": ("sure",),
-}
-_KNOWN = frozenset(name for names in _COLUMNS.values() for name in names)
 
 
 class Header(NamedTuple):
@@ -39,30 +24,26 @@ class Header(NamedTuple):
     columns: Mapping[str, int]
 
 
-def sniff(head: str) -> int:
-    """Return 2 for a header with an abstract among several columns, 1 for some other column that we know."""
-    header = _header(head)
+def sniff(head: str, mapping: Mapping[str, str]) -> int:
+    """Return 2 for a mapped column or, among several, an abstract; 1 for another one that we know or may be mapped."""
+    header = _header(head, mapping)
+    if _mapped(header.cells, mapping):
+        return 2
     if len(header.cells) == 1:
         return int("abstract" in header.columns)
-    return 2 if "abstract" in header.columns else int(bool(header.columns))
+    return 2 if "abstract" in header.columns else int(bool(header.columns or mapping))
 
 
-def read(stream: io.BufferedReader, file: str) -> Iterator[Record | Reject]:
+def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
     """Yield one item a row that is not empty; an empty ``areas`` cell is unlabelled, "none" is none of the areas.
 
     Raises
     ------
     DataError
-        There is no abstract column.
+        There is no abstract column, or a mapped column is not there.
     """
-    header = _header(stream.peek().decode(errors="ignore"))
-    if "abstract" not in header.columns:
-        seen = ", ".join(cell.strip()[:40] for cell in header.cells[:20])
-        raise DataError(
-            f"no abstract column among: {seen}",
-            where=file,
-            remedy="rename the one that holds the abstracts to abstract",
-        )
+    header = _header(stream.peek().decode(errors="ignore"), mapping)
+    _check(header, file, mapping)
     rows = _rows(io.TextIOWrapper(stream, encoding="utf-8", newline=""), header.delimiter)
     next(rows)
     for n, (line, row) in enumerate(rows, 1):
@@ -75,20 +56,36 @@ def read(stream: io.BufferedReader, file: str) -> Iterator[Record | Reject]:
             yield item({field: row[column] for field, column in header.columns.items()}, place)
 
 
-def _header(head: str) -> Header:
+def _check(header: Header, file: str, mapping: Mapping[str, str]) -> None:
+    names = [cell.strip()[:40] for cell in header.cells[:20]]
+    for field, name in mapping.items():
+        if field not in _mapped(header.cells, {field: name}):
+            what = f"--map {field}: there is no column {name!r}"
+            raise DataError(what, where=file, remedy=f"the columns are: {str(names)[1:-1]}")
+    if "abstract" not in header.columns:
+        raise DataError(
+            f"no abstract column among: {', '.join(names)}",
+            where=file,
+            remedy="rename the one that holds the abstracts to abstract, or name it with --map abstract=NAME",
+        )
+
+
+def _header(head: str, mapping: Mapping[str, str]) -> Header:
     """Read the first line that is not blank with the delimiter that gives most known columns, then most cells."""
     line = next((line for line in head.splitlines() if line.strip()), "")
     headers = []
     for delimiter in _DELIMITERS:
         cells = next((row for _, row in _rows(io.StringIO(line), delimiter) if not isinstance(row, Fault)), [line])
-        headers.append(Header(delimiter, cells, _columns(cells)))
+        headers.append(Header(delimiter, cells, columns(cells) | _mapped(cells, mapping)))
     return max(headers, key=lambda header: (len(header.columns), len(header.cells)))
 
 
-def _columns(cells: Sequence[str]) -> dict[str, int]:
-    names = [" ".join(cell.casefold().replace("_", " ").replace("-", " ").split()) for cell in cells]
-    found = {field: [names.index(name) for name in known if name in names] for field, known in _COLUMNS.items()}
-    return {field: columns[0] for field, columns in found.items() if columns}
+def _mapped(cells: Sequence[str], mapping: Mapping[str, str]) -> dict[str, int]:
+    """Return the numbers of the mapped columns that are there, small letters for capital ones if need be."""
+    exact = [cell.strip() for cell in cells]
+    folded = [cell.casefold() for cell in exact]
+    found = {field: (name, exact) if name in exact else (name.casefold(), folded) for field, name in mapping.items()}
+    return {field: names.index(name) for field, (name, names) in found.items() if name in names}
 
 
 def _rows(lines: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, list[str] | Fault]]:
