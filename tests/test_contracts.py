@@ -29,6 +29,7 @@ def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_output_of_every_verb_fits_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump, corpus, runs = str(resource("data/corpus/abstracts.jsonl")), str(tmp_path / "corpus"), str(tmp_path / "runs")
     check("manifest", json.loads(output(capsys, "ingest", dump, "-o", corpus, "--json")))

@@ -647,6 +647,7 @@ class TestOpening:
         assert stream.closed
         assert list(dump.items) == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["lines", "array", "table", "plain"])
     def test_memory_stays_flat(self, tmp_path: Path, kind: str) -> None:
         path = tmp_path / "big"

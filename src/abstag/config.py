@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -308,7 +309,8 @@ def embedded_corpus(runs_dir: Path) -> Path:
         manifest = read_json(folder / "manifest.json")
         if isinstance(manifest, dict) and manifest.get("version") == __version__:
             return folder
-    ingest([str(dump)], folder, taxonomy=taxonomy, force=True)
+    shutil.rmtree(folder, ignore_errors=True)  # ours alone: a cache under a hidden name
+    ingest([str(dump)], folder, taxonomy=taxonomy)
     return folder
 
 
