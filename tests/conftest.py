@@ -84,6 +84,40 @@ def corpus(embedded: Path) -> Corpus:
     return load_corpus(embedded)
 
 
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a random encoder of two layers that knows single letters and a few words."""
+    return make_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def make_encoder(folder: Path, *, tokens: int = 64, known: int | None = None) -> Path:
+    """Write a random BERT of two layers; ``known`` is the vocabulary that the model claims."""
+    import torch
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertConfig, BertModel
+
+    letters = [chr(number) for number in range(97, 123)]
+    words = ["graph", "model", "noise", "language", "step", "sourdough", "heron", "keel", "gear", "survey"]
+    vocabulary = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *letters,
+        *(f"##{letter}" for letter in letters),
+        *words,
+    ]
+    tokenizer = BertWordPieceTokenizer({word: number for number, word in enumerate(vocabulary)})
+    tokenizer.save(str(folder / "tokenizer.json"))
+    size: Any = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(vocab_size=known or len(vocabulary), max_position_embeddings=tokens, **size)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(folder)
+    return folder
+
+
 def write_dump(path: Path, papers: Sequence[Mapping[str, Any]]) -> Path:
     """Write papers as JSON Lines."""
     path.write_text("".join(json.dumps(paper) + "\n" for paper in papers), encoding="utf-8")

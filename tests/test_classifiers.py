@@ -47,7 +47,10 @@ FRAMES = (
 
 
 def taxonomy(size: int) -> Taxonomy:
-    areas = [{"id": area, "keywords": words.split()} for area, words in list(WORDS.items())[:size]]
+    areas = [
+        {"id": area, "keywords": words.split(), "description": f"Papers on {words}."}
+        for area, words in list(WORDS.items())[:size]
+    ]
     return parse_taxonomy({"name": "crafts", "areas": areas})
 
 
@@ -90,8 +93,8 @@ def score_file(folder: Path, text: str | None = None) -> str:
 
 
 @pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)
-def classifier(request: pytest.FixtureRequest, tmp_path: Path) -> Classifier:
-    """An unfitted classifier as its YAML file builds it."""
+def classifier(request: pytest.FixtureRequest, tmp_path: Path, tiny_encoder: Path) -> Classifier:
+    """An unfitted classifier as its YAML file builds it, on a tiny encoder if on any."""
     node = yaml.safe_load(request.param.read_text(encoding="utf-8"))
     module, _, name = node.pop("_target_").rpartition(".")
     try:
@@ -103,6 +106,8 @@ def classifier(request: pytest.FixtureRequest, tmp_path: Path) -> Classifier:
         path.mkdir()
         rows = "".join(f"{paper},{area},{len(paper) - len(area)}.5\n" for paper in DOCUMENTS.ids for area in WORDS)
         node["path"] = score_file(path, "id,area,score\n" + rows)
+    if "encoder" in node:
+        node["encoder"] = str(tiny_encoder)
     found: Classifier = kind(**node)
     return found
 

@@ -152,7 +152,7 @@ def test_sweep_with_its_flag_in_any_place(arguments: tuple[str, ...], embedded: 
         (["decision.fold=3"], "unknown key 'decision.fold'; did you mean 'decision.folds'?"),
         (["zzz=1"], "unknown key 'zzz'; `abstag run --cfg job` shows all keys"),
         (["+classifier.CC=1"], "classifier: unknown key 'CC'; did you mean 'C'?"),
-        (["classifier=forest"], "there is no classifier 'forest'; known: keywords, logreg, nb, prior, scores, svm"),
+        (["classifier=forest"], "there is no classifier 'forest'; known: embed_logreg, keywords, logreg, nb"),
         (["split=kfolds"], "there is no split 'kfolds'; known: fixed, holdout, kfold, venue, year"),
         (["+experiment=foo"], "there is no experiment 'foo'; known: baselines, choose, demo"),
         (["seed=abc"], "seed: Value 'abc' of type 'str' could not be converted to Integer"),

@@ -19,7 +19,6 @@ from abstag.taxonomy import Taxonomy, parse_taxonomy
 
 FORMAT = 1
 _WEIGHTS, _STRINGS, _KEYS, _CARD, _HEAD = "weights.safetensors", "strings.json", "keys.json", "README.md", "bundle.json"
-_TOLERANCE = 1e-6
 _PROBE = Documents(
     ["probe-1", "probe-2"],
     ["A graph neural network for molecules", ""],
@@ -107,7 +106,7 @@ def load_bundle(folder: Path) -> Bundle:
         deviation = float(np.abs(bundle.probabilities(_PROBE) - np.array(head["self_test"])).max())
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, SafetensorError, DataError) as error:
         raise ArtifactError(f"the bundle is damaged: {error!r}", where=folder) from error
-    if not deviation <= _TOLERANCE:
+    if not deviation <= bundle.scorer.tolerance:
         raise ArtifactError(f"the self-test is off by {deviation:.2g}", where=folder, remedy="make the bundle again")
     return bundle
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstag import metrics, statistics
-from abstag.corpus import progress
 from abstag.errors import ArtifactError, DataError
 from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
+from abstag.progress import progress
 from abstag.records import BoolArray, FloatArray, IntArray
 from abstag.results import RunResult, ScoreTable, flat
 from abstag.store import Store, load_result, read_scores, rows_fingerprint

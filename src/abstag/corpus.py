@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from abstag.duplicates import group
 from abstag.errors import ArtifactError, DataError
 from abstag.files import new_folder, read_json, storable, to_json, write_json
 from abstag.labels import RANK, SCORED, Agreement, Label, LabelTable, resolve
+from abstag.progress import progress
 from abstag.records import BoolArray, Documents, IntArray, Record, Reject, Targets, content_id, title_key
 from abstag.results import fits
 from abstag.taxonomy import Taxonomy, parse_taxonomy
@@ -25,7 +26,6 @@ from abstag.taxonomy import Taxonomy, parse_taxonomy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Item = TypeVar("Item")
 MIN_WORDS = 5
 _MANIFEST, _RECORDS, _REJECTS = "manifest.json", "records.parquet", "rejects.jsonl"
 _KEYS: Mapping[str, Any] = {
@@ -192,13 +192,6 @@ def _gather(files: Sequence[str], format: str | None, mapping: Mapping[str, str]
             {"file": name, "format": dump.format, "read": records + rejects, "records": records, "rejects": rejects}
         )
     return gathered
-
-
-def progress(items: Iterator[Item], what: str, unit: str = "papers") -> Iterator[Item]:
-    """Yield the items under a progress bar on stderr (none when it is no terminal)."""
-    from tqdm import tqdm
-
-    yield from tqdm(items, desc=what, unit=f" {unit}", disable=None, delay=2, leave=False)
 
 
 def _columns(

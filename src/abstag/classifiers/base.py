@@ -30,6 +30,7 @@ class Scorer(ABC):
     """Scores papers by what a classifier has learnt."""
 
     kind: ClassVar[str]
+    tolerance: ClassVar[float] = 1e-6  # how far a bundle's probabilities may be off on another machine
 
     @abstractmethod
     def __call__(self, documents: Documents) -> FloatArray:

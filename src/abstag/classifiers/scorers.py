@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from abstag.classifiers.base import TOP_TERMS, Evidence, Scorer, State
+from abstag.classifiers.encoder import EncoderScorer
 from abstag.records import Documents, FloatArray
 
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")
@@ -184,7 +185,9 @@ def weighted_terms(documents: Documents, title_weight: int) -> Iterator[list[str
         yield terms(title) * title_weight + terms(abstract)
 
 
-SCORERS: dict[str, type[Scorer]] = {scorer.kind: scorer for scorer in (PriorScorer, KeywordScorer, LinearScorer)}
+SCORERS: dict[str, type[Scorer]] = {
+    scorer.kind: scorer for scorer in (PriorScorer, KeywordScorer, LinearScorer, EncoderScorer)
+}
 
 
 def _phrase_pattern(phrase: str) -> re.Pattern[str]:

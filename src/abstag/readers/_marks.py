@@ -1,61 +1,81 @@
-"""Markdown, line by line: headings, list items, quotes, tables and folded parts, without their signs."""
+"""Markdown a line at a time: its kind, a label before the text, and what a line or a paragraph reads as."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from abstag.readers._headings import RULE
-from abstag.readers._labels import Label, label
-from abstag.readers._prose import IMAGE, LINK, is_prose
+from abstag.readers._headings import END, RULE
 
-_FENCE = re.compile(r"(?:```|~~~)[`~]*+\s*+([^`]*)$")
-_QUOTE = re.compile(r"[ \t]{0,12}(?:>[ \t]?)++")
+LINK = re.compile(
+    r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]{0,60}\]){1,500}+)\]"
+    r"\(\s{0,3}<?((?:[^()\s<>]|\([^()\s]{0,200}\)){0,1000}+)>?(?:\s{1,3}[\"'][^\"']{0,200}[\"'])?\s{0,3}\)"
+)
+_IMAGE = re.compile(r"!\[[^\[\]]{0,300}\]\([^()\s]{0,1000}\)")
+_CODE = re.compile(r"`[^`]{0,300}`|<?https?://\S+")
+_CUT, _FOLD, _CLOSE = "\ufdd0", "<summary>", "</details>"  # the first ends a line inside a physical one
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "\n" * found[0].count("\n")
+
+
+_HTML: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (  # what becomes of it, in this order
+    (r"\A---\s*\n(?=[\w-]+:).{0,5000}?\n(?:---|\.\.\.)\s*\n", _blank),  # front matter
+    (r"(?m:^)[ >]*(```|~~~) ?(?!te?xt)\w.{0,3000}?\n[ >]*\1[ \t]*(?m:$)", _blank),  # program code
+    (r"<summary\b[^<>]*>(.{0,600}?)</summary>", lambda it: _CUT + _FOLD + " ".join(it[1].split()) + _CUT + _blank(it)),
+    (r"<h([1-6])\b[^<>]{0,300}>([^\n]{0,500}?)</h\1>", lambda it: f"{_CUT}{'#' * int(it[1])} {it[2]}{_CUT}"),
+    (r"<!--.{0,2000}?-->", _blank),
+    (r"</details\s{0,3}>", f"{_CUT}{_CLOSE}{_CUT}"),
+    (r"<br\s{0,3}/?>|<details\b[^<>]{0,300}>", _CUT),
+    (r"<a\b[^<>]{0,500}?\bhref\s?=\s?[\"']?([^\"'\s<>]{1,999})[^<>]{0,300}>([^<>]{1,500})</a>", r"[\2](\1)"),
+    (r"</?(?:b|strong)\s{0,3}>", "**"),
+    (r"</?(?:i|em)\s{0,3}>", "*"),
+    (r"</?(?:a|p|div|ol|ul|li|center|span|font|small|img|section|blockquote|hr|table|tr|td)\b[^<>]{0,500}>", " "),
+)
+_QUOTE = re.compile(r"\A[ \t]{0,12}(?:>[ \t]?)++")
 _ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,6}[.)、])\s+(?:\[[ xX]\]\s+)?")
-_HEADING = re.compile(r"(#{1,6})\s+(.*)$|<h([1-6])\b[^<>]{0,300}>(.*?)</h[1-6]>\s*(?:<[^<>]{0,40}>)?$", re.IGNORECASE)
-_UNDERLINE = re.compile(r"(=+|-{3,})\s*$")
-_DELIMITERS = re.compile(r"\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?$")
-_BAR = re.compile(r"(?<!\\)\|")
-_FOLD = re.compile(r"(</?(?:details|summary)\b[^<>]{0,300}>)", re.IGNORECASE)
-_SUMMARY = re.compile(r"<summary\b[^<>]{0,300}>[^<>]{0,300}</summary>", re.IGNORECASE)
-_BREAK = re.compile(r"<br\s{0,3}/?>", re.IGNORECASE)
-_ANCHOR = re.compile(
-    r"<a\b[^<>]{0,500}?\bhref\s{0,3}=\s{0,3}[\"']?([^\"'\s<>]{1,1000})[\"']?[^<>]{0,300}>([^<>]{1,500})</a>",
-    re.IGNORECASE,
-)
-_STRONG = re.compile(r"</?(?:b|strong)\s{0,3}>", re.IGNORECASE)
-_SLANTED = re.compile(r"</?(?:i|em)\s{0,3}>", re.IGNORECASE)
-_TAG = re.compile(
-    r"</?(?:a|p|div|ol|ul|li|center|span|font|small|img|section|blockquote|hr|table|tr|td|h[1-6])\b[^<>]{0,500}>",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"(?:\[\s?#?\d{1,6}\s?\]|\(\d{1,6}\)|#?\d{1,6}\s?[.)、:](?!\d)|#\d{1,6}(?=\s))[\s.:]*")
+_DELIMITERS = re.compile(r"\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?")
+_NUMBER = re.compile(r"\A(?:\[\s?#?\d{1,6}\s?\]|\(\d{1,6}\)|#?\d{1,6}\s?[.)、:](?!\d)|#\d{1,6}(?=\s))[\s.:]*")
 _EMPHASIS = re.compile(r"(\*{1,3}|_{1,3})(?=\S)(.{1,600}?)(?<=\S)\1(?![\w*])")
 _EMPTY = re.compile(r"[\[(][\s|,/·-]{0,9}[\])]")
-_SEPARATORS = " |·,–—"
-_CODES = re.compile(r"(?: ?`[^`]{0,100}`){1,9}$")
-_HASHES = re.compile(r"\s#+$")
-_ESCAPE = re.compile(r"\\([\[\]()_*#`|!&])")
-_LINK_WORD = re.compile(
-    r"papers?|pdf|codes?|arxiv|abs|html|github|git|projects?|pages?|websites?|sites?|web|home|homepage|videos?|slides?"
-    r"|posters?|demo|data|datasets?|models?|blog|openreview|links?|urls?|doi|hugging|face|huggingface|supp|bibtex|cite"
-    r"|reviews?|here|official|unofficial|pytorch|tensorflow|jax|appendix|talk|\d\w*"
+_ESCAPE = re.compile(r"\\([\[\]()_*#`|!&])|\s#+$")
+_LABEL = re.compile(
+    r"[^\w\[*]{0,20}+(?P<open>[*_]{0,3}+)(?:[^\w\[*]){0,9}+(?P<name>[^\W_](?:[^:：*_`\n]|_(?=\w)){0,42}?)[.\s]{0,3}"
+    r"(?:(?P<tail>[:：][*_]{0,3}|[*_)]{1,4}\s?[:：]|[*_]{1,3}(?=[\s.—–-]|$)[\s.—–-]{0,3})(?P<rest>.*)|$)"
 )
-_PLAIN_CODE = ("", "text", "txt")
-_LONGEST = 2000
+_LEAD = re.compile(r"[\W_]{0,20}+(?:Abstract|ABSTRACT)\s?[.—–-][*_]{0,3}\s{0,2}(?=\S)")
+_KINDS = {
+    "abstract": r"(?:(?:show|see|view|read|full|english|original|paper|the|click|for|to|toggle) )*"
+    r"abstracts?(?: (?:click|to|expand|here|english|original|en|text|show|hide))*|(?:英文|原文|论文)?摘要",
+    "summary": r"summary",
+    "title": r"(?:paper )?title",
+    "authors": r"(?:paper )?authors?(?: s)?|作者",
+    "venue": r"venue|conference|journal|booktitle|published (?:in|at)|proceedings",
+    "year": r"year|date|published(?: on| date)?|publi(?:sh|cation) date|submitted(?: on)?",
+    "keywords": r"(?:author )?key ?words?",
+    "primary_area": r"primary (?:subject )?area",
+    "topic": r"topic",
+    "text": r"english|original|en|details|content"
+    r"|background|introduction|objectives?|aims?|motivation|problem|methods?|approach|results?|conclusions?",
+    "aside": r"(?:.{1,20} )?tl ?;? ?dr(?: .{1,20})?|.{1,30} summary|.{0,20}translation.{0,20}|.{0,9}chinese.{0,9}"
+    r"|highlights?|key ?points?|takeaways?|insights?|reviews?|comments?|notes?|remarks?",
+    "other": r"affiliations?|institut\w+|(?:\w+ )?(?:links?|urls?|pages?)|pdf|papers?|arxiv.{0,12}|codes?|github"
+    r"|projects?|(?:web)?sites?|homepage|data|datasets?|models?|demo|videos?|slides?|posters?|doi|openreview|html|here"
+    r"|cite|citations?|bibtex|references?|(?:main )?categor(?:y|ies)|subjects?|areas?|tracks?|decision|status|supp"
+    r"|ratings?|awards?|id|license|(?:table of )?contents|contributing|acknowledge?ments?|news|\d[\d v]*",
+}
+TEXTS = ("abstract", "summary", "text")
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_FOREIGN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LATIN = re.compile("[A-Za-z]+")
+_COMMON = re.compile("the|of|and|to|in|an?|is|we|that|for|with|are|this|on|by|as|our|it|be|from|can|which|ha[sv]e?")
 
 
 class Line(NamedTuple):
-    """One line, or a part of one.
+    """A line, or a part of one: blank, rule, head, item, text, fold (a summary), close (of a fold), header or row.
 
-    Attributes
-    ----------
-    kind
-        blank, rule, head (``level`` 1–6), item, text, open (a folded part, with its summary), close, header and row
-        (of a table, as written).
-    indent
-        Columns before the sign of the item or the text; a quote sign itself counts for nothing.
-    label
-        The label with which an item or a text begins.
+    ``indent`` is where the sign of an item or the text begins; ``level`` is that of a head, 1 to 6.
     """
 
     number: int
@@ -63,178 +83,105 @@ class Line(NamedTuple):
     kind: str
     text: str = ""
     level: int = 0
-    label: Label | None = None
 
 
 def scan(text: str) -> Iterator[Line]:
     """Yield the lines of a markdown text; front matter, comments and blocks of program code are left out."""
-    yield from _folded(_lines(_without_comments(text).split("\n")))
-
-
-def front_matter_title(text: str) -> str:
-    """Return what the front matter gives as the title, or an empty text."""
-    lines = text.split("\n", 201)[:200]
-    found = [line for line in lines[: _after_front_matter(lines)] if line.startswith("title:")]
-    return found[0].removeprefix("title:").strip(" \"'") if found else ""
+    for pattern, new in _HTML:
+        text = re.sub(pattern, new, text, flags=re.IGNORECASE | re.DOTALL)
+    rows, table = [*text.split("\n"), ""], ""
+    for number, (raw, below) in enumerate(pairwise(rows), 1):
+        is_header = "|" in below and _DELIMITERS.fullmatch(below.strip())
+        table = ("row" if table else "header" if is_header else "") if "|" in raw else ""
+        if not table:
+            yield from _parts(raw, number)
+        elif not _DELIMITERS.fullmatch(raw.strip()):
+            yield Line(number, 0, table, raw)
 
 
 def cells(row: str) -> list[str]:
-    """Return the cells of a table row."""
-    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
-
-
-def unfolded(cell: str) -> str:
-    """Return the text of a table cell, without the tags and the summaries of folds."""
-    return without_tags(_BREAK.sub(" ", _FOLD.sub(" ", _SUMMARY.sub(" ", cell)))).strip()
+    """Return the cells of a table row, without the summaries of folds."""
+    row = re.sub(f"{_FOLD}[^{_CUT}]*", "", row).replace(_CLOSE, "").replace(_CUT, " ")
+    row = row.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)]
 
 
 def bare(text: str) -> str:
-    """Return a title or a value without numbers before it, links, emphasis, images and tags."""
-    text = " ".join(without_tags(text[:_LONGEST]).split())
-    if "[" in text:
-        text = LINK.sub(lambda link: "" if is_link_text(link[1]) else link[1], IMAGE.sub("", text))
-        text = _EMPTY.sub("", text)
-    if "*" in text or "_" in text:
-        text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
-    text = text.strip(_SEPARATORS)
-    number = _NUMBER.match(text)
-    text = text[number.end() :] if number else text
-    text = _CODES.sub("", text) or text if text.endswith("`") else text
-    return " ".join(_ESCAPE.sub(r"\1", _HASHES.sub("", text)).split())
+    """Return a title or a value without numbers before it, links, emphasis and images."""
+    text = _IMAGE.sub("", " ".join(text[:2000].split()))
+    text = _EMPTY.sub("", LINK.sub(lambda link: "" if is_link_text(link[1]) else link[1], text))
+    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)).strip(" |·,–—")
+    return " ".join(_ESCAPE.sub(r"\1", _NUMBER.sub("", text)).split())
 
 
 def is_link_text(text: str) -> bool:
     """Return whether the text of a link says only where it leads: "PDF", "arXiv 2401.00001", an address."""
-    words = re.findall(r"\w+", text.casefold().replace("_", " "))
-    return text.startswith("http") or all(map(_LINK_WORD.fullmatch, words))
+    return text.startswith("http") or kind_of(text) == "other"
 
 
-def without_tags(text: str) -> str:
-    """Return a line with HTML links and emphasis as markdown, and without other tags of layout."""
-    if "<" not in text:
-        return text
-    text = _ANCHOR.sub(r"[\2](\1)", text)
-    return _TAG.sub(" ", _SLANTED.sub("*", _STRONG.sub("**", text)))
+def kind_of(name: str) -> str | None:
+    """Return the kind of a label, taken as a whole; None if it is not known."""
+    plain = " ".join(re.sub(r"[^\w;]|_", " ", name[:100].casefold()).split())
+    return next((kind for kind, pattern in _KINDS.items() if re.fullmatch(pattern, plain)), None)
 
 
-def _without_comments(text: str) -> str:
-    parts, start = [], 0
-    while (opening := text.find("<!--", start)) >= 0 and (closing := text.find("-->", opening)) >= 0:
-        parts += [text[start:opening], "\n" * text.count("\n", opening, closing)]
-        start = closing + 3
-    return "".join([*parts, text[start:]])
+def label(line: str) -> tuple[str, str] | None:
+    """Return the kind of a line's label and what follows; up to 3 unknown bold words with a colon are "other"."""
+    lead, found = _LEAD.match(line), _LABEL.match(line)
+    if lead or not found:
+        return ("abstract", line[lead.end() :]) if lead else None
+    kind, mark, tail, rest = kind_of(found["name"]), found["open"], found["tail"] or "", (found["rest"] or "").strip()
+    colon, closed = ":" in tail or "：" in tail, bool(mark) and ("*" in tail or "_" in tail)
+    rest = rest.rstrip("*_ ") if mark and not closed else rest
+    if kind is None and closed and colon and len(found["name"].split()) <= 3:
+        kind = "other"
+    if kind == "text":
+        return None if rest else ("text", "")
+    if kind == "other" and colon and mark[:2] in ("**", "__") and not closed:
+        return None  # a bold line with a colon in it
+    short = not rest or (closed and (kind in (*TEXTS, "aside") or len(rest.split()) < 12))
+    return (kind, rest) if kind and (colon or short) else None
 
 
-def _after_front_matter(lines: Sequence[str]) -> int:
-    if not lines or lines[0].strip() != "---":
-        return 0
-    ends = (row for row in range(1, min(len(lines), 200)) if lines[row].strip() in ("---", "..."))
-    return next(ends, -1) + 1
+def is_text(line: str) -> bool:
+    """Return whether a line holds three words beside links and code, most of them with a small letter."""
+    words = _WORD.findall(_CODE.sub("", LINK.sub("", _IMAGE.sub("", line))))
+    return len(words) >= 3 and sum(word[0].islower() for word in words) * 2 >= len(words)
 
 
-def _lines(rows: Sequence[str]) -> Iterator[Line]:
-    number, code = _after_front_matter(rows), None
-    last_fence = max((row for row, raw in enumerate(rows) if _fence(raw)), default=-1)
-    while number < len(rows):
-        raw, number = rows[number], number + 1
-        fence = _fence(raw)
-        if not raw or raw.isspace():
-            yield Line(number, 0, "blank")
-        elif fence:
-            opens = number <= last_fence and (code is None or fence[1].strip() != "")
-            code = fence[1].strip().lower() if opens else None
-            yield Line(number, 0, "blank")
-        elif code is not None:
-            if code in _PLAIN_CODE and not raw.lstrip().startswith(("@", "$", "{")):
-                yield Line(number, _indent(raw), "text", raw.strip(), label=label(raw.strip()))
-        elif number < len(rows) and _is_table(raw, rows[number]):
-            yield Line(number, 0, "header", raw)
-            number += 1
-            while number < len(rows) and "|" in rows[number]:
-                number += 1
-                yield Line(number, 0, "row", rows[number - 1])
-        elif level := _underlined(rows, number - 1):
-            yield Line(number, 0, "head", raw.strip(), level)
-            number += 1
-        else:
-            yield from _parts(raw, number)
+def is_prose(text: str) -> bool:
+    """Return whether a paragraph is text of 20 words, or 8 with a full stop."""
+    words = len(_WORD.findall(text))
+    return is_text(text) and (words >= 20 or (words >= 8 and END.search(text) is not None))
 
 
-def _fence(raw: str) -> re.Match[str] | None:
-    return _FENCE.match(raw.lstrip()) if "```" in raw or "~~~" in raw else None
+def is_foreign(text: str) -> bool:
+    """Return whether a text is written in Chinese, Japanese or Korean, English words inside it or not."""
+    return len(_FOREIGN.findall(text)) * 8 > sum(map(len, _LATIN.findall(text)))
 
 
-def _indent(line: str) -> int:
-    return len(line[: len(line) - len(line.lstrip())].expandtabs(4))
-
-
-def _is_table(header: str, below: str) -> bool:
-    if "|" not in header or "-" not in below or not _DELIMITERS.match(below.strip()):
-        return False
-    return len(cells(header)) == len(cells(below)) > 1
-
-
-def _underlined(rows: Sequence[str], row: int) -> int:
-    """Return 1 or 2 for a line that stands alone over ``===`` or ``---``, else 0."""
-    below = _UNDERLINE.match(rows[row + 1]) if row + 1 < len(rows) and rows[row + 1][:1] in ("=", "-") else None
-    text = rows[row].strip() if below else ""
-    if not below or not text or (row and rows[row - 1].strip()) or not text[0].isalnum() or len(text) > 300:
-        return 0
-    return 0 if is_prose(text) or label(text) else 1 if below[1][0] == "=" else 2
+def is_english(text: str) -> bool:
+    """Return whether a text is English by its commonest words; a few words are, unless they are in another script."""
+    words = _LATIN.findall(text.lower())
+    common = sum(_COMMON.fullmatch(word) is not None for word in words)
+    return not is_foreign(text) and (len(words) < 12 or common * 8 > len(words))
 
 
 def _parts(raw: str, number: int) -> Iterator[Line]:
-    """Yield what stands on one line; folded parts as details, summary, /summary and /details."""
-    quote = _QUOTE.match(raw)
-    inner = raw[quote.end() :] if quote else raw
-    indent, text = (_indent(raw) if quote else 0) + _indent(inner), inner.strip()
-    if RULE.fullmatch(text):
-        yield Line(number, indent, "rule")
-        return
-    item = _ITEM.match(text)
-    text = text[item.end() :] if item else text
-    heading = _HEADING.match(text)
-    if heading:
-        yield Line(number, indent, "head", heading[2] or heading[4] or "", len(heading[1] or "") or int(heading[3]))
-        return
-    kind, found = "item" if item else "text", [text]
-    if "<" in text:
-        found = [without_tags(part).strip() for split in _FOLD.split(text) for part in _BREAK.split(split)]
-    for part in filter(None, found):
-        tag = part[0] == "<" and _FOLD.fullmatch(part)
-        if tag and kind == "item":
-            yield Line(number, indent, kind)
-            kind, indent = "text", indent + 1
-        yield Line(number, indent, _tag(part)) if tag else Line(number, indent, kind, part, label=label(part))
-        if kind == "item":
-            kind, indent = "text", indent + 1
-    if not any(found):
-        yield Line(number, indent, "item" if item else "blank")
+    raw = raw.expandtabs(4)
+    indent, text = len(raw) - len(raw.lstrip()), _QUOTE.sub("", raw).strip()
+    item = None if RULE.fullmatch(text) else _ITEM.match(text)
+    for at, part in enumerate(map(str.strip, (text[item.end() :] if item else text).split(_CUT))):
+        if at == 0 and item:
+            yield _line(part, number, indent, "item")
+        elif at == 0 or part:
+            yield _line(part, number, indent + bool(item), "text" if part.strip("`~") else "blank")
 
 
-def _tag(tag: str) -> str:
-    return "/" * tag.startswith("</") + ("details" if "details" in tag[:10].lower() else "summary")
-
-
-def _folded(lines: Iterable[Line]) -> Iterator[Line]:
-    """Join the parts of a fold's opening, over several lines or not, to one line of the kind open."""
-    opening: Line | None = None
-    summary: list[str] | None = None
-    for line in lines:
-        if opening and summary is None and line.kind in ("blank", "summary"):
-            summary = [] if line.kind == "summary" else None
-            continue
-        if summary is not None and line.kind in ("text", "item"):
-            summary.append(line.text)
-            continue
-        if opening:
-            yield opening._replace(kind="open", text=" ".join(summary or ()))
-            opening, summary = None, None
-        if line.kind == "details":
-            opening = line
-        elif line.kind == "/details":
-            yield line._replace(kind="close")
-        elif line.kind not in ("summary", "/summary"):
-            yield line
-    if opening:
-        yield opening._replace(kind="open", text=" ".join(summary or ()))
+def _line(text: str, number: int, indent: int, kind: str) -> Line:
+    if heading := re.match(r"(#{1,6})\s+(.*)", text):
+        return Line(number, indent, "head", heading[2], len(heading[1]))
+    if text.startswith(_FOLD):
+        return Line(number, indent, "fold", text.removeprefix(_FOLD))
+    marked = "close" if text == _CLOSE else "rule" if RULE.fullmatch(text) else kind
+    return Line(number, indent, marked, text)

@@ -1,241 +1,191 @@
-"""A markdown text cut at the lines that may be titles of papers."""
+"""A markdown text cut at the lines that may be titles of papers, and what the lines below each title say."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from abstag.readers import _marks as marks
 from abstag.readers._fields import columns
 from abstag.readers._headings import names_a_group
-from abstag.readers._labels import kind_of, label
-from abstag.readers._marks import Line, bare, cells, is_link_text, unfolded
-from abstag.readers._prose import LINK, is_links, is_names, is_prose
+from abstag.readers._marks import TEXTS, Line, bare, is_english, is_prose, is_text, kind_of, label
 
-_BOLD = re.compile(
-    r"(?:[^\w*\[(#]{0,6}|\[?#?\d{1,6}[\].)]?\s{1,3})"
-    r"(\*\*\*?|__)(?=\S)(?P<title>.{1,600}?)(?<=\S)\1(?!\*)(?P<rest>.*)"
-)
-_NUMBER = re.compile(r"(?:\[?#?\d{1,6}[\].)]\s{0,3})?")
+_BOLD = re.compile(r"(?:[^\w*\[(#]{0,6}|\[?#?\d{1,6}[\].)]?\s{1,3})(\*\*\*?|__)(?=\S)(.{1,600}?)(?<=\S)\1(?!\*)")
 _SEPARATOR = re.compile(r"\s{0,3}(?:[:：]|[-–—]{1,3}\s)\s{0,3}")
-_UNFOLD = re.compile(r"click|here|show|hide|see|view|read|more|expand|open|toggle|details?|me|to|for|the")
-_NAMES_APART = re.compile(r"[,;&·|、]|\band\b|\bet al\b")
-_AFTER_NAMES = re.compile(r"[,(|·;\[]")
-_BOLD_LEVEL, _ITEM_LEVEL, _ROW_LEVEL = 7, 8, 9
-_AHEAD, _WORDS = 12, 40
+_BOLD_LEVEL, _ITEM_LEVEL, _ROW_LEVEL = 7, 8, 1_000_000
+_Title = tuple[str, str, str]  # kind of the title line, title with its markup, rest of the line
 
 
-@dataclass(slots=True)
 class Section:
-    """A line that may be a title, and the lines below it up to the next such line.
+    """A line that may be a title, and what stands below it; sections of higher level that follow belong to it.
 
-    Attributes
-    ----------
-    kind
-        What the title line is: h1 to h6, bold, label, fold, bold item, link item, item, row; about for a heading such
-        as "License"; start has no title line.
-    level
-        The sections of higher level that follow belong to this one.
-    raw
-        The title line as written; ``title`` without markup.
-    row
-        The cells of a table row by our field names; None for a row with more cells than the header.
+    ``kind`` is what the line is: h1 to h6, bold, label, fold, item, link, row; "ragged" is a row too long,
+    "about" a heading such as "License", "start" no line. ``raw`` is the title with markup, ``parts`` are labels
+    with their paragraphs, the first without a label ("text"); ``about`` are lines such as authors.
     """
 
-    kind: str
-    level: int
-    number: int
-    raw: str = ""
-    title: str = ""
-    lines: list[Line] = field(default_factory=list)
-    row: dict[str, str] | None = None
+    def __init__(self, kind: str, level: int, number: int, raw: str) -> None:
+        self.kind, self.level, self.number, self.raw = kind, level, number, raw
+        self.parts: list[tuple[str, list[str]]] = [("text", [])]
+        self.about: list[str] = []
+        self._part, self._fleeting = self.parts[0], False  # a fleeting part ends with its first paragraph
+        self._begun, self._has_text = list[str](), False
+        title = bare(raw)
+        self.title = "" if kind == "about" or names_a_group(title) else title  # empty: it can only stand over papers
+
+    @property
+    def abstract(self) -> str:
+        """The abstract: labelled, else without a label, else a summary; English if there is a choice."""
+        return max([*self.texts("abstract"), *self.texts("text"), *self.texts("summary")], key=is_english, default="")
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether something says that the text is an abstract."""
+        return self.kind in ("row", "ragged") or bool(self.texts("abstract"))
+
+    def texts(self, kind: str) -> list[str]:
+        """Return the text of each part of a kind, English first; of several paragraphs those in English."""
+        found = [[*filter(is_english, part)] or part for name, part in self.parts if name == kind and part]
+        return sorted(map(" ".join, found), key=is_english, reverse=True)
+
+    def take(self, line: Line) -> None:
+        """Add a line."""
+        found = label(line.text) if line.kind in ("item", "text") else None
+        if line.kind != "text" or found:
+            self.end()
+        if line.kind == "head" or (line.kind == "fold" and kind_of(bare(line.text))):
+            self._start(kind_of(bare(line.text)) or "other")
+        elif line.kind == "close" or (line.kind == "rule" and self._has_text):
+            self._start("other" if line.kind == "rule" else "text")
+        elif found:
+            kind, rest = found
+            self._start(kind, fleeting=kind not in TEXTS)
+            self._add(rest)
+            if kind not in (*TEXTS, "aside"):
+                self.about.append(line.text)
+                self.end()
+        elif line.kind in ("item", "text"):
+            self._add(line.text)
+
+    def end(self) -> None:
+        """End the paragraph that has begun."""
+        text, self._begun = " ".join(self._begun), []
+        kind, paragraphs = self._part
+        text = text.strip("*_") if text[:1] in ("*", "_") and text[-1:] == text[0] else text
+        is_first = kind != "text" and not paragraphs
+        if text and (is_first or kind not in TEXTS or is_prose(text)):
+            paragraphs.append(text)
+            self._has_text |= kind in TEXTS
+        elif text:
+            self.about.append(text)
+        if self._fleeting and paragraphs:
+            self._start("text")
+
+    def _start(self, kind: str, *, fleeting: bool = False) -> None:
+        self._part, self._fleeting = self.parts[0], fleeting
+        if kind != "text":
+            self._part = (kind, [])
+            self.parts.append(self._part)
+
+    def _add(self, text: str) -> None:
+        if self._begun and marks.is_foreign(text) != marks.is_foreign(self._begun[-1]):
+            self.end()
+        is_about = self._part[0] == "text" and not self._begun and not is_text(text)
+        (self.about if is_about or not text else self._begun).append(text)
 
 
-class Title(NamedTuple):
-    """A title line taken apart: as written, what follows on the line, and without markup ("" if not yet known)."""
-
-    kind: str
-    raw: str
-    rest: str = ""
-    text: str = ""
-
-
-def cut(lines: Sequence[Line]) -> list[Section]:
+def cut(text: str) -> list[Section]:
     """Return the sections of a text in order; the first holds what stands before all titles."""
-    cutter = _Cutter(lines)
-    for at in range(len(lines)):
-        cutter.take(at)
+    lines, edge, cutter = list(marks.scan(text)), [Line(0, 0, "blank")], _Cutter()
+    for above, line, below in zip(edge + lines, lines, lines[1:] + edge, strict=False):
+        cutter.take(line, above, below)
+    for section in cutter.sections:
+        section.end()
     return cutter.sections
 
 
 class _Cutter:
-    """The section that lines go to, and the list items and folds that are open."""
+    """The sections so far, and what is open: heading, list items by indent and the columns of a table."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self.sections = [Section("start", 0, 0)]
-        self._lines = lines
-        self._current = self.sections[0]
+    def __init__(self) -> None:
+        self.sections = [Section("start", 0, 0, "")]
+        self._top, self._level = self.sections[0], 0
         self._items: list[tuple[int, Section]] = []
-        self._folds: list[bool] = []
-        self._labelled_folds = 0
-        self._columns: dict[str, int] = {}
-        self._width = 0
-        self._heading_level = 0
+        self._columns, self._width = dict[str, int](), 0
 
-    def take(self, at: int) -> None:
+    def take(self, line: Line, above: Line, below: Line) -> None:
         """Let the line begin a section, or add it to the one to which it belongs."""
-        line = self._lines[at]
-        if line.kind == "head":
-            self._take_heading(line)
-        elif line.kind == "header":
-            header = [bare(cell) for cell in cells(line.text)]
+        if line.kind == "header":
+            header = [bare(cell) for cell in marks.cells(line.text)]
             self._columns, self._width = columns(header), len(header)
         elif line.kind == "row":
             self._take_row(line)
-        elif title := self._title(at):
-            self._begin(title, line)
+        elif title := self._title(line, above, below):
+            self._begin(line, *title)
         else:
-            if line.kind == "close" and self._folds:
-                self._labelled_folds -= self._folds.pop()
-            self._attach(line, after_gap=self._after_gap(at))
-
-    def _take_heading(self, line: Line) -> None:
-        self._folds, self._labelled_folds = [], 0
-        title = bare(line.text)
-        said = kind_of(title)
-        if said and (said in ("abstract", "summary") or line.level > self._heading_level > 0):
-            self._items = []
-            self._current.lines.append(line)
-        else:
-            self._heading_level = line.level
-            self._begin(Title("about" if said else f"h{line.level}", line.text, text=title), line)
+            self._owner(line, beside=line.kind == "item" or above.kind not in ("text", "item")).take(line)
 
     def _take_row(self, line: Line) -> None:
-        if "abstract" not in self._columns:
-            return
-        row = cells(line.text)
-        found = {name: unfolded(row[number]) if number < len(row) else "" for name, number in self._columns.items()}
-        title = bare(found.get("title", ""))
-        fits = len(row) <= self._width
-        self.sections.append(
-            Section("row", _ROW_LEVEL, line.number, line.text, title if fits else "", row=found if fits else None)
-        )
+        row = marks.cells(line.text)
+        if "abstract" in self._columns:
+            found = {name: row[at] for name, at in self._columns.items() if at < len(row)}
+            kind = "row" if len(row) <= self._width else "ragged"
+            self.sections.append(Section(kind, _ROW_LEVEL, line.number, found.get("title", "")))
+            self.sections[-1].parts += [(name, [cell]) for name, cell in found.items() if cell]
 
-    def _take_fold(self, line: Line) -> Title | None:
-        """Note that a fold opens; return the title that its summary may be."""
-        kind = kind_of(bare(line.text))
-        words = [word for word in bare(line.text).casefold().split() if not _UNFOLD.fullmatch(word)]
-        title = Title("fold", line.text) if kind is None and len(words) > 2 and not self._labelled_folds else None
-        self._folds.append(kind is not None and kind not in ("text", "part"))
-        self._labelled_folds += self._folds[-1]
-        return title
+    def _title(self, line: Line, above: Line, below: Line) -> _Title | None:
+        """Return the title that a line is, None for any other line."""
+        if line.kind == "head":
+            return self._heading(line)
+        found = label(line.text)
+        if found:
+            return ("label", found[1], "") if found[0] == "title" and found[1] else None
+        if line.kind == "fold":
+            says_more = len(line.text.split()) > 2 and not re.search("click|expand|toggle", line.text.lower())
+            return ("fold", line.text, "") if says_more else None
+        if line.kind == "text":
+            is_byline = not is_text(bare(line.text)) and re.search(",| et al", line.text)
+            begins = above.kind not in ("text", "item") and not (above.kind == "head" and is_byline)
+            return _marked_title(line.text, "bold") if begins else None
+        labelled = line.text and below.kind == "item" and below.indent > line.indent and label(below.text)
+        title = _marked_title(line.text, "item") or (("item", line.text, "") if labelled else None)
+        return title if line.kind == "item" else None
 
-    def _title(self, at: int) -> Title | None:
-        line = self._lines[at]
-        if line.kind == "open":
-            return self._take_fold(line)
-        if line.kind not in ("item", "text") or self._labelled_folds:
+    def _heading(self, line: Line) -> _Title | None:
+        kind, self._items = kind_of(bare(line.text)), []
+        if kind in ("abstract", "summary") or (kind and line.level > self._level > 0):
             return None
-        if line.label:
-            said = line.label.kind == "title" and line.label.rest
-            return Title("label", line.label.rest) if said else None
-        if line.kind == "item":
-            return _item_title(line.text) or (Title("item", line.text) if self._has_abstract_below(at) else None)
-        title = _bold_title(line.text, "bold") if self._after_gap(at) else None
-        return None if title and self._is_byline(title) else title
+        self._level = line.level
+        return "about" if kind else f"h{line.level}", line.text, ""
 
-    def _has_abstract_below(self, at: int) -> bool:
-        """Return whether a labelled abstract stands inside a list item that may be a title."""
-        item = self._lines[at]
-        if len(item.text.split()) < 3 or is_prose(item.text):
-            return False
-        for line in self._lines[at + 1 : at + _AHEAD]:
-            if line.kind in ("head", "rule", "row") or (line.kind == "item" and line.indent <= item.indent):
-                return False
-            if line.kind == "open" and kind_of(bare(line.text)) == "abstract":
-                return True
-            if line.label and line.label.kind == "abstract":
-                return True
-        return False
-
-    def _is_byline(self, title: Title) -> bool:
-        """Return whether a bold line right below a heading names the authors of the paper."""
-        above = self._current
-        return (
-            above.kind.startswith("h")
-            and not self._items
-            and all(line.kind == "blank" for line in above.lines)
-            and (len(above.title.split()) > 3 or above.title != above.raw.strip())
-            and not names_a_group(above.title)
-            and _are_names(bare(title.raw))
-        )
-
-    def _after_gap(self, at: int) -> bool:
-        return at == 0 or self._lines[at - 1].kind not in ("text", "item")
-
-    def _begin(self, title: Title, line: Line) -> None:
-        is_item = title.kind.endswith("item")
-        level = line.level or (_ITEM_LEVEL + line.indent if is_item else _BOLD_LEVEL)
-        section = Section(title.kind, level, line.number, title.raw, title.text or bare(title.raw))
-        if title.rest:
-            section.lines.append(line._replace(kind="text", text=title.rest, label=label(title.rest)))
-            if _AFTER_NAMES.match(title.rest) or is_names(title.rest) or is_links(title.rest):
-                section.lines.append(line._replace(kind="blank"))
+    def _begin(self, line: Line, kind: str, raw: str, rest: str) -> None:
+        in_list = kind in ("item", "link")
+        section = Section(kind, line.level or (_ITEM_LEVEL + line.indent if in_list else _BOLD_LEVEL), line.number, raw)
         self.sections.append(section)
-        if is_item:
-            while self._items and self._items[-1][0] >= line.indent:
-                self._items.pop()
+        section.take(line._replace(kind="text", text=rest))
+        self._items = [(indent, item) for indent, item in self._items if in_list and indent < line.indent]
+        if in_list:
             self._items.append((line.indent, section))
         else:
-            self._items, self._current = [], section
+            self._top = section
 
-    def _attach(self, line: Line, *, after_gap: bool) -> None:
-        """Add a line to the list item inside which it stands, else to what stands above.
-
-        What stands beside an item goes with it, too, unless the item is a mere link.
-        """
+    def _owner(self, line: Line, *, beside: bool) -> Section:
+        """Return the list item inside which, or (no link) beside which a line stands, else what is above."""
         items = self._items
-        while len(items) > 1 and items[-1][0] >= line.indent > items[0][0]:
+        while items and line.indent <= items[-1][0]:
+            if not (beside and items[-1][1].kind == "link") and not (len(items) > 1 and line.indent > items[0][0]):
+                break
             items.pop()
-        beside = bool(items) and line.indent <= items[-1][0] and items[-1][1].kind == "link item"
-        if beside and (line.kind == "item" or (after_gap and line.kind in ("text", "open"))):
-            self._items = items = []
-        (items[-1][1] if items else self._current).lines.append(line)
+        return items[-1][1] if items else self._top
 
 
-def _item_title(text: str) -> Title | None:
-    number = _NUMBER.match(text)
-    link = LINK.match(text, number.end() if number else 0)
-    if not link:
-        return _bold_title(text, "bold item")
-    rest = text[link.end() :].strip()
+def _marked_title(text: str, kind: str) -> _Title | None:
+    """Return the title if a line begins with a bold text or, in a list, with a link."""
+    link = marks.LINK.match(text) if kind == "item" else None
+    found = link or _BOLD.match(text)
+    words = bare(found[0]).split() if found else []
+    if not found or not 0 < len(words) <= 40 or marks.is_link_text(" ".join(words)) or (link and link[2][:1] == "#"):
+        return None
+    rest, ends = text[found.end() :].strip(), words[-1].endswith(".")
     separator = _SEPARATOR.match(rest)
-    if is_link_text(bare(link[1])) or link[2].startswith("#"):
+    unlike = ends or (len(words) < 4 and not link) or not (separator or rest[:1].isupper())
+    if (unlike and is_prose(rest)) or (ends and len(words) > 20):
         return None
-    if is_prose(rest) and not separator and rest[0].islower():
-        return None
-    return Title("link item", link.group(), rest[separator.end() :] if separator else rest)
-
-
-def _bold_title(text: str, kind: str) -> Title | None:
-    found = _BOLD.match(text)
-    words = bare(found["title"]).split() if found else []
-    if not found or not words or is_link_text(found["title"]):
-        return None
-    if len(words) > _WORDS or (len(words) * 2 > _WORDS and words[-1].endswith(".")):
-        return None
-    rest = found["rest"].strip()
-    separator, short = _SEPARATOR.match(rest), len(words) < 4
-    if separator:
-        rest = rest[separator.end() :]
-        return None if short and is_prose(rest) else Title(kind, found["title"], rest)
-    if is_prose(rest) and (short or found["title"].endswith(".") or not rest[0].isupper()):
-        return None
-    return Title(kind, found["title"], rest)
-
-
-def _are_names(text: str) -> bool:
-    names = [name.split() for name in _NAMES_APART.split(text) if name.strip(" .")]
-    several = len(names) > 1 and max(map(len, names)) > 1
-    if not (several or (len(names) == 1 and 2 <= len(names[0]) <= 3)):
-        return False
-    return all(len(name) <= 4 and name[0][0].isupper() and name[-1][0].isupper() for name in names)
+    return "link" if link else kind, found[0], rest[separator.end() :] if separator else rest

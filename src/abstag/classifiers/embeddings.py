@@ -1,0 +1,102 @@
+"""Classifiers on frozen embeddings: logistic regression on them, and area descriptions without any label."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+
+from abstag.classifiers.base import Classifier
+from abstag.classifiers.encoder import DEVICES, Encoder, EncoderScorer, encoder_fingerprint, find_encoder
+from abstag.errors import ConfigError, DataError
+from abstag.records import Documents, Targets
+from abstag.taxonomy import Taxonomy
+
+
+class Embedding(Classifier, BaseEstimator):
+    """Base of classifiers on a frozen encoder.
+
+    Parameters
+    ----------
+    encoder
+        Name of an installed encoder, a folder, or a hub id (see `encoder.find_encoder`).
+    max_tokens
+        Tokens kept of a paper, > 2.
+    device
+        auto, cpu, cuda or mps.
+    """
+
+    def __init__(self, encoder: str = "all-minilm-l6-v2", max_tokens: int = 256, device: str = "auto") -> None:
+        self.encoder, self.max_tokens, self.device = encoder, max_tokens, device
+
+    def check(self) -> None:
+        if self.max_tokens <= 2:
+            raise ConfigError(f"{self.max_tokens} is out of range", where="classifier.max_tokens", remedy="above 2")
+        if self.device not in DEVICES:
+            raise ConfigError(
+                f"there is no device {self.device!r}", where="classifier.device", remedy=", ".join(DEVICES)
+            )
+        find_encoder(self.encoder)
+
+    def fingerprint(self) -> str:
+        return encoder_fingerprint(find_encoder(self.encoder))
+
+    def _load(self) -> Encoder:
+        return Encoder.load(find_encoder(self.encoder), max_tokens=self.max_tokens, device=self.device)
+
+
+class EmbedLogReg(Embedding):
+    """Logistic regression, L2, on sentence embeddings.
+
+    Parameters
+    ----------
+    C
+        Inverse strength of the penalty, > 0.
+    encoder, max_tokens, device
+        As for `Embedding`.
+    """
+
+    def __init__(
+        self,
+        encoder: str = "all-minilm-l6-v2",
+        C: float = 30.0,  # noqa: N803
+        max_tokens: int = 256,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(encoder, max_tokens, device)
+        self.C = C
+
+    def check(self) -> None:
+        if not 0 < self.C < np.inf:
+            raise ConfigError(f"{self.C} is out of range", where="classifier.C", remedy="above 0 is allowed")
+        super().check()
+
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:
+        encoder = self._load()
+        vectors = encoder.embed(documents)
+        coef, intercept = [], []
+        for area in range(len(taxonomy.areas)):
+            rows = np.flatnonzero(targets.known[:, area] & (targets.weight[:, area] > 0))
+            model = LogisticRegression(C=self.C, solver="liblinear", random_state=0)
+            model.fit(vectors[rows], targets.values[rows, area], sample_weight=targets.weight[rows, area])
+            coef.append(model.coef_[0])
+            intercept.append(float(model.intercept_[0]))
+        self.scorer_ = EncoderScorer(encoder, np.stack(coef), np.array(intercept))
+
+
+class ZeroShot(Embedding):
+    """Cosine of a paper's embedding with that of each area's name and description; learns from no label.
+
+    Calibration and thresholds, which the decision layer fits for every classifier, still take labels.
+    """
+
+    needs_labels: ClassVar[bool] = False
+
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
+        encoder = self._load()
+        names = [area.name for area in taxonomy.areas]
+        silent = [area.id for area in taxonomy.areas if not area.description]
+        if silent:
+            raise DataError(f"area {silent[0]!r} has no description", remedy="write one into the taxonomy")
+        described = Documents(list(taxonomy.ids), names, [area.description for area in taxonomy.areas])
+        self.scorer_ = EncoderScorer(encoder, encoder.embed(described), np.zeros(len(names)))

