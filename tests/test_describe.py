@@ -42,7 +42,7 @@ def test_counts(folder: Path) -> None:
     found = describe(folder)
     assert (found["read"], found["records"], found["rejects"], found["duplicates"]) == (7, 6, 1, 1)
     assert found["reject_reasons"] == {"too short": 1}
-    assert found["groups"] == {"all": 5, "of several": 1}
+    assert found["groups"] == {"all": 5, "several": 1}
     assert found["without_title"] == 1
     assert found["formats"] == {"json": 1}
     assert found["years"] == {"2020": 1, "2021": 1, "2022": 1, "2024": 2, "unknown": 1}

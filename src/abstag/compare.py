@@ -56,17 +56,39 @@ def compare(folders: Sequence[Path], *, part: str | None = None) -> dict[str, An
     DataError
         Fewer than two configurations, a run that is not done, runs on other papers, truth or areas, no such part.
     """
-    configurations = _configurations(folders)
-    first = configurations[0]
-    chosen = part or first.runs[0].metric_part
-    parts = first.scores[0].named_parts()
-    if chosen not in parts:
-        raise DataError(f"no part {chosen!r}", where=first.runs[0].id, remedy=f"parts: {', '.join(parts)}")
-    pairs = list(progress(_pairs(configurations, chosen, parts[chosen]), "comparing", "pairs"))
+    loaded = load_alike(folders)
+    if len(set(configuration_names([result for result, _ in loaded]))) < 2:
+        raise _too_few(folders)
+    return compare_loaded(loaded, part=part)
+
+
+def compare_loaded(loaded: Sequence[tuple[RunResult, ScoreTable]], *, part: str | None) -> dict[str, Any]:
+    """Compare runs of two configurations or more that `load_alike` has loaded (see `compare`)."""
+    configurations = _configurations(loaded)
+    chosen, rows = chosen_part(configurations[0].runs[0], configurations[0].scores[0], part)
+    pairs = list(progress(_pairs(configurations, chosen, rows), "comparing", "pairs"))
     adjusted = statistics.holm([pair["p"] for pair in pairs])
     verdicts = [{**pair, "p_holm": p} | _verdict(pair, p) for pair, p in zip(pairs, adjusted, strict=True)]
     runs = [run for configuration in configurations for run in configuration.runs]
     return {"runs": runs, "pairs": [{k: v for k, v in pair.items() if k != "scarce"} for pair in verdicts]}
+
+
+def _too_few(folders: Sequence[Path]) -> DataError:
+    stores = [Store(root) for root in sorted({folder.parent for folder in folders})]
+    known = [result.id for store in stores for result in store.results() if result.status == "done"]
+    return DataError(
+        "a comparison needs two different configurations",
+        where=", ".join(folder.name for folder in folders) or "no run",
+        remedy=f"finished runs: {', '.join(known)}" if known else "`abstag runs` lists the runs",
+    )
+
+
+def chosen_part(result: RunResult, scores: ScoreTable, part: str | None) -> tuple[str, BoolArray]:
+    """Return the part asked for, or else the run's own, and its (n,) rows; raises DataError when there is none."""
+    chosen, parts = part or result.metric_part, scores.named_parts()
+    if chosen not in parts:
+        raise DataError(f"no part {chosen!r}", where=result.id, remedy=f"parts: {', '.join(parts)}")
+    return chosen, parts[chosen]
 
 
 def load_alike(folders: Sequence[Path]) -> list[tuple[RunResult, ScoreTable]]:
@@ -107,22 +129,12 @@ def configuration_names(results: Sequence[RunResult]) -> list[str]:
     return [first[key].classifier if classifiers.count(first[key].classifier) == 1 else first[key].id for key in keys]
 
 
-def _configurations(folders: Sequence[Path]) -> list[Configuration]:
-    loaded = load_alike(folders)
+def _configurations(loaded: Sequence[tuple[RunResult, ScoreTable]]) -> list[Configuration]:
     names = configuration_names([result for result, _ in loaded])
     found: dict[str, list[tuple[RunResult, ScoreTable]]] = defaultdict(list)
     for name, entry in zip(names, loaded, strict=True):
         found[name].append(entry)
-    configurations = [Configuration(name, *map(list, zip(*found[name], strict=True))) for name in found]
-    if len(configurations) < 2:
-        stores = [Store(root) for root in sorted({folder.parent for folder in folders})]
-        known = [result.id for store in stores for result in store.results() if result.status == "done"]
-        raise DataError(
-            "a comparison needs two different configurations",
-            where=", ".join(folder.name for folder in folders) or "no run",
-            remedy=f"finished runs: {', '.join(known)}" if known else "`abstag runs` lists the runs",
-        )
-    return configurations
+    return [Configuration(name, *map(list, zip(*found[name], strict=True))) for name in found]
 
 
 def _without_seed(result: RunResult) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def describe(folder: Path) -> dict[str, Any]:
         "name": folder.resolve().name,
         "fingerprint": manifest["fingerprint"],
         **{name: manifest[name] for name in ("read", "records", "rejects", "reject_reasons", "duplicates")},
-        "groups": {"all": len(groups), "of several": sum(size > 1 for size in groups.values())},
+        "groups": {"all": len(groups), "several": sum(size > 1 for size in groups.values())},
         "without_title": columns["title"].count(None),
         "formats": dict(Counter(source["format"] for source in manifest["sources"])),
         "years": _counted(columns["year"]),

@@ -226,7 +226,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _typed(path: Path, schema_of: Callable[[Sequence[str]], "pa.Schema"]) -> "pa.Table":
-    """Read a Parquet file in the types that it was written in; only these columns may hold nulls."""
+    """Read a Parquet file in the types that it was written in; nulls only where a venue, part or label is unknown."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)

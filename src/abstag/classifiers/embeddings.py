@@ -4,10 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
 
 from abstag.classifiers.base import Classifier
 from abstag.classifiers.encoder import DEVICES, Encoder, EncoderScorer, encoder_fingerprint, find_encoder
+from abstag.classifiers.linear import LogReg
 from abstag.errors import ConfigError, DataError
 from abstag.records import Documents, Targets
 from abstag.taxonomy import Taxonomy
@@ -71,17 +71,10 @@ class EmbedLogReg(Embedding):
             raise ConfigError(f"{self.C} is out of range", where="classifier.C", remedy="above 0 is allowed")
         super().check()
 
-    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         encoder = self._load()
-        vectors = encoder.embed(documents)
-        coef, intercept = [], []
-        for area in range(len(taxonomy.areas)):
-            rows = np.flatnonzero(targets.known[:, area] & (targets.weight[:, area] > 0))
-            model = LogisticRegression(C=self.C, solver="liblinear", random_state=0)
-            model.fit(vectors[rows], targets.values[rows, area], sample_weight=targets.weight[rows, area])
-            coef.append(model.coef_[0])
-            intercept.append(float(model.intercept_[0]))
-        self.scorer_ = EncoderScorer(encoder, np.stack(coef), np.array(intercept))
+        coef, intercept = LogReg(C=self.C).fit_planes(encoder.embed(documents), targets)
+        self.scorer_ = EncoderScorer(encoder, coef, intercept)
 
 
 class ZeroShot(Embedding):

@@ -39,9 +39,7 @@ def find_encoder(name: str) -> Path:
     MissingExtraError
         Its package, or torch, is not installed.
     """
-    for module in ("torch", "transformers"):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError(module, "transformer")
+    _need_torch()
     if name in PACKAGES:
         spec = importlib.util.find_spec(PACKAGES[name])
         if spec is None or spec.origin is None:
@@ -57,6 +55,12 @@ def find_encoder(name: str) -> Path:
     if missing:
         raise ConfigError(f"the encoder lacks {', '.join(missing)}", where=folder, remedy=_CHOICES)
     return folder
+
+
+def _need_torch() -> None:
+    for module in ("torch", "transformers"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(module, "transformer")
 
 
 def _fetched(name: str) -> Path:
@@ -190,8 +194,7 @@ class EncoderScorer(Scorer):
 
     @classmethod
     def restore(cls, state: State) -> Self:
-        if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
-            raise MissingExtraError("torch", "transformer")
+        _need_torch()
         import torch
         from tokenizers import Tokenizer
         from transformers import AutoConfig, AutoModel

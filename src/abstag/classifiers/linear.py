@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -60,22 +60,21 @@ class Linear(Classifier, BaseEstimator):
                     f"{value} is out of range", where=f"classifier.{name}", remedy=f"{lowest} 0 is allowed"
                 )
 
-    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         features = tfidf(documents, title_weight=self.title_weight, min_df=self.min_df)
-        planes = [self._fit_area(features.matrix, targets, area) for area in range(len(taxonomy.areas))]
-        self.scorer_ = LinearScorer(
-            features.vocabulary,
-            features.idf,
-            np.stack([plane.coef for plane in planes]),
-            np.array([plane.intercept for plane in planes]),
-            self.title_weight,
-        )
+        coef, intercept = self.fit_planes(features.matrix, targets)
+        self.scorer_ = LinearScorer(features.vocabulary, features.idf, coef, intercept, self.title_weight)
 
-    def _fit_area(self, matrix: csr_matrix, targets: Targets, area: int) -> Plane:
+    def fit_planes(self, matrix: Any, targets: Targets) -> tuple[FloatArray, FloatArray]:
+        """Return (k, v) coefficients and (k,) intercepts of the areas' planes on (n, v) features, sparse or dense."""
+        planes = [self._fit_area(matrix, targets, area) for area in range(targets.values.shape[1])]
+        return np.stack([plane.coef for plane in planes]), np.array([plane.intercept for plane in planes])
+
+    def _fit_area(self, matrix: Any, targets: Targets, area: int) -> Plane:
         rows = np.flatnonzero(targets.known[:, area] & (targets.weight[:, area] > 0))
         return self._fit_plane(matrix[rows], targets.values[rows, area], targets.weight[rows, area])
 
-    def _fit_plane(self, matrix: csr_matrix, values: BoolArray, weight: FloatArray) -> Plane:
+    def _fit_plane(self, matrix: Any, values: BoolArray, weight: FloatArray) -> Plane:
         raise NotImplementedError
 
 
@@ -96,7 +95,7 @@ class LogReg(Linear):
         super().__init__(title_weight, min_df)
         self.C, self.balanced = C, balanced
 
-    def _fit_plane(self, matrix: csr_matrix, values: BoolArray, weight: FloatArray) -> Plane:
+    def _fit_plane(self, matrix: Any, values: BoolArray, weight: FloatArray) -> Plane:
         class_weight = "balanced" if self.balanced else None
         model = LogisticRegression(C=self.C, class_weight=class_weight, solver="liblinear", random_state=0)
         model.fit(matrix, values, sample_weight=weight)
@@ -110,7 +109,7 @@ class SVM(Linear):
         super().__init__(title_weight, min_df)
         self.C, self.balanced = C, balanced
 
-    def _fit_plane(self, matrix: csr_matrix, values: BoolArray, weight: FloatArray) -> Plane:
+    def _fit_plane(self, matrix: Any, values: BoolArray, weight: FloatArray) -> Plane:
         model = LinearSVC(C=self.C, class_weight="balanced" if self.balanced else None, random_state=0)
         model.fit(matrix, values, sample_weight=weight)
         return Plane(model.coef_[0], float(model.intercept_[0]))
@@ -142,7 +141,7 @@ class NaiveBayes(Linear):
         super().__init__(title_weight, min_df)
         self.alpha, self.norm, self.best_terms = alpha, norm, best_terms
 
-    def _fit_plane(self, matrix: csr_matrix, values: BoolArray, weight: FloatArray) -> Plane:
+    def _fit_plane(self, matrix: Any, values: BoolArray, weight: FloatArray) -> Plane:
         columns = self._best_columns(matrix, values)
         model = ComplementNB(alpha=self.alpha, norm=self.norm).fit(
             matrix.tocsc()[:, columns], values, sample_weight=weight

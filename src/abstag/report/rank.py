@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from abstag.compare import compare, configuration_names, load_alike
+from abstag.compare import chosen_part, compare_loaded, configuration_names, load_alike
 from abstag.errors import ArtifactError, DataError
 from abstag.records import BoolArray
 from abstag.report.table import number, run_names, sortable
@@ -76,26 +76,24 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     if not folders:
         raise DataError("a report needs a run", remedy="`abstag runs` lists them")
     loaded = load_alike(folders)
-    chosen = part or loaded[0][0].metric_part
+    chosen, rows = chosen_part(*loaded[0], part)
     parts = loaded[0][1].named_parts()
-    if chosen not in parts:
-        raise DataError(f"no part {chosen!r}", where=loaded[0][0].id, remedy=f"parts: {', '.join(parts)}")
     for result, _ in loaded:
         _refuse_incomplete(result, chosen, loaded[0][1].areas)
     order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].parts[chosen]["macro_f1"]))
-    ranked = [folders[run] for run in order]
-    results = [replace(loaded[run][0], metric_part=chosen) for run in order]
+    best_first = [loaded[run] for run in order]
+    results = [replace(result, metric_part=chosen) for result, _ in best_first]
     shared = [chosen, *(name for name in parts if name != chosen and all(name in run.parts for run in results))]
     names, shown = configuration_names(results[:COMPARED]), run_names(results)
-    pairs = compare(ranked[:COMPARED], part=chosen)["pairs"] if len(set(names)) > 1 else []
+    pairs = compare_loaded(best_first[:COMPARED], part=chosen)["pairs"] if len(set(names)) > 1 else []
     return Ranked(
         part=chosen,
         parts={name: int(parts[name].sum()) for name in shared},
-        rows=parts[chosen],
+        rows=rows,
         names=shown,
         results=results,
-        tables=[loaded[run][1] for run in order],
-        folders=ranked,
+        tables=[scores for _, scores in best_first],
+        folders=[folders[run] for run in order],
         pairs=pairs,
         verdicts=_verdicts(
             pairs, names[0], {name: of for name, of in zip(names, shown, strict=False) if names.count(name) == 1}

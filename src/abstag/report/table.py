@@ -92,7 +92,7 @@ def description(found: Mapping[str, Any]) -> str:
         f"read {found['read']} = {found['records']} records + {found['rejects']} rejects",
         *([f"rejected: {_counts(found['reject_reasons'])}"] if found["rejects"] else []),
         f"formats: {_counts(found['formats'])}; without title: {found['without_title']}",
-        f"duplicates: {found['duplicates']} ({found['groups']['of several']} groups of several)",
+        f"duplicates: {found['duplicates']} ({found['groups']['several']} groups of several)",
         *(f"{name}: {_counts(found[name])}" for name in ("years", "venues", "parts")),
         f"plain random sample: {found['random']}",
         "\n" + markdown(["words", "least", "5 %", "median", "mean", "95 %", "most"], words) + "\n",
