@@ -50,6 +50,7 @@ class DataConfig:
     weights: dict[str, float] = field(default_factory=dict)
     declared_negatives: float = 0.0
     without_parts: list[str] = field(default_factory=list)
+    limit: int | None = None
 
 
 @dataclass
@@ -288,7 +289,9 @@ def _training(data: Mapping[str, Any]) -> Training:
             )
         _refuse_no_weight(weight, f"data.weights.{source}")
     _refuse_no_weight(data["declared_negatives"], "data.declared_negatives")
-    return Training(data["weights"], data["declared_negatives"], data["without_parts"])
+    if data["limit"] is not None and data["limit"] < 1:
+        raise ConfigError(f"{data['limit']} is out of range", where="data.limit", remedy="at least 1, or null")
+    return Training(data["weights"], data["declared_negatives"], data["without_parts"], data["limit"])
 
 
 def _refuse_no_weight(weight: float, where: str) -> None:

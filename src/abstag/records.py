@@ -76,6 +76,11 @@ class Documents:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def joined(self, other: "Documents") -> "Documents":
+        """Return these papers, then the others."""
+        pairs = ((self.ids, other.ids), (self.titles, other.titles), (self.abstracts, other.abstracts))
+        return Documents(*([*first, *second] for first, second in pairs))
+
     @property
     def texts(self) -> list[str]:
         """Title, newline, abstract of each paper."""

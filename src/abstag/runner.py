@@ -1,6 +1,7 @@
 """One experiment: built parts in, a stored result out. Knows nothing of Hydra."""
 
 import logging
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +15,8 @@ import numpy as np
 from sklearn.base import clone
 
 from abstag import splits
-from abstag.bundle import Bundle, save_bundle
-from abstag.classifiers.base import Classifier, Evidence, check_both_sides
+from abstag.bundle import Bundle, load_bundle, save_bundle
+from abstag.classifiers.base import Aid, Classifier, Evidence, Labelled, Member, check_both_sides
 from abstag.corpus import Corpus
 from abstag.decision import Decision, Policy, fit_decision
 from abstag.environment import numeric_versions, peak_memory, versions
@@ -41,11 +42,14 @@ class Training:
         Weight ≥ 0 of areas that a paper whose authors declared anything does not declare; 0 leaves them unknown.
     without_parts
         Parts of the corpus that the experiment must not see at all.
+    limit
+        Train on at most so many papers, drawn at random by the seed, ≥ 1; None is all.
     """
 
     weights: Mapping[str, float]
     declared_negatives: float = 0.0
     without_parts: Sequence[str] = ()
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Experiment:
         Fit a tagger on all training rows and keep it.
     command
         The command line that gives this run again, for the result.
+    members
+        Finished runs whose taggers the classifier needs, with their folders (see `with_members`).
     """
 
     name: str
@@ -78,6 +84,7 @@ class Experiment:
     metric_part: str = "all"
     keep_bundle: bool = True
     command: str = ""
+    members: Sequence[tuple[RunResult, Path]] = ()
 
     @cached_property
     def id(self) -> str:
@@ -85,7 +92,7 @@ class Experiment:
         identity = {
             "config": self.config,
             "data": self.corpus.fingerprint,
-            "input": self.classifier.fingerprint(),
+            "input": " ".join([self.classifier.fingerprint(), *(result.id for result, _ in self.members)]).strip(),
             "bundle": self.keep_bundle,
             "versions": numeric_versions(),
         }
@@ -116,6 +123,11 @@ class Experiment:
         )
 
     @cached_property
+    def bundles(self) -> list[Bundle]:
+        """The taggers of the members."""
+        return [load_bundle(folder / "bundle") for _, folder in self.members]
+
+    @cached_property
     def visible(self) -> BoolArray:
         """(n,) bool: rows that the experiment may see."""
         parts = self.corpus.column("part")
@@ -126,6 +138,48 @@ class Experiment:
         """(n,) bool: visible rows with a known cell of some weight."""
         usable = (self.targets.known & (self.targets.weight > 0)).any(axis=1)
         return np.asarray(self.visible & usable, dtype=np.bool_)
+
+    def training_rows(self, rows: IntArray) -> IntArray:
+        """Return those of ``rows`` that are trained on: the trainable ones, at most ``training.limit``."""
+        usable, limit = rows[self.trainable[rows]], self.training.limit
+        if limit is None or limit >= len(usable):
+            return usable
+        return np.sort(np.random.default_rng(self.seed).choice(usable, limit, replace=False))
+
+
+def with_members(experiment: Experiment, store: Store) -> Experiment:
+    """Return the experiment with the finished runs that its classifier asks for: same papers, split, decision, seed.
+
+    Raises
+    ------
+    ConfigError
+        No run of the store, or several, fit a name.
+    """
+    names = experiment.classifier.member_names()
+    found = [_member(experiment, store, name) for name in names]
+    return replace(experiment, members=[(result, store.folder(result.id)) for result in found])
+
+
+def _member(experiment: Experiment, store: Store, name: str) -> RunResult:
+    named = [run for run in store.results() if run.status == "done" and name in {run.classifier, run.id}]
+    alike = [run for run in named if not _differs(experiment, run)]
+    if len(alike) == 1:
+        return alike[0]
+    what = f"{len(alike) or 'no'} finished runs of {name!r} have this corpus, split, decision and seed"
+    if len(named) == 1:
+        what = f"{named[0].id} has another {_differs(experiment, named[0])[0]}"
+    remedy = f"name one of {', '.join(run.id for run in alike)}" if alike else f"run classifier={name} first"
+    raise ConfigError(what, where=f"classifier {experiment.label}", remedy=remedy)
+
+
+def _differs(experiment: Experiment, run: RunResult) -> list[str]:
+    """Return in what a run differs that matters to a classifier which learns from its tagger."""
+    ours, theirs = experiment.config, run.config
+    same = {
+        "corpus": run.corpus["fingerprint"] == experiment.corpus.fingerprint,
+        **{key: theirs.get(key) == ours.get(key) for key in ("split", "decision", "seed")},
+    }
+    return [key for key, equal in same.items() if not equal]
 
 
 class Fitted(NamedTuple):
@@ -155,7 +209,10 @@ def run(experiment: Experiment, store: Store) -> RunResult:
     ------
     ArtifactError
         The store cannot be written.
+    ConfigError
+        A run that the classifier needs is missing.
     """
+    experiment = with_members(experiment, store)
     found = store.done(experiment.id)
     if found is not None:
         _LOG.info("%s: done before, skipped", experiment.id)
@@ -176,19 +233,21 @@ def run(experiment: Experiment, store: Store) -> RunResult:
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
     _LOG.info("%s: running", experiment.id)
+    workdir = store.root / ".checkpoints" / experiment.id
     try:
-        return _run(experiment, store, started)
+        return _run(experiment, store, started, workdir)
     except Exception as error:
         message = str(error) if isinstance(error, AbstagError) else repr(error)
         failed = replace(started, status="failed", error=message)
         store.save(failed, log=traceback.format_exc())
+        shutil.rmtree(workdir, ignore_errors=True)
         return failed
 
 
-def _run(experiment: Experiment, store: Store, started: RunResult) -> RunResult:
+def _run(experiment: Experiment, store: Store, started: RunResult, workdir: Path) -> RunResult:
     with peak_memory() as peak:
-        outcome = score_splits(experiment)
-        final = _final(experiment, outcome)
+        outcome = score_splits(experiment, workdir)
+        final = _final(experiment, outcome, workdir)
     scores = outcome.scores
     parts = {name: part_metrics(scores, rows) for name, rows in scores.named_parts().items()}
     if experiment.metric_part not in parts:
@@ -215,18 +274,19 @@ def _run(experiment: Experiment, store: Store, started: RunResult) -> RunResult:
         documents=_documents(experiment.corpus, outcome),
         bundle=final and _bundle_writer(experiment, final, result),
     )
+    shutil.rmtree(workdir, ignore_errors=True)
     return result
 
 
-def score_splits(experiment: Experiment) -> Outcome:
-    """Fit and score every split of an experiment.
+def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome:
+    """Fit and score every split of an experiment; ``workdir`` takes checkpoints.
 
     Raises
     ------
     DataError
         No read labels, or an area without a positive or negative to learn from.
     ConfigError
-        The split leaves a side empty.
+        The split leaves a side empty, or a run that the classifier learns from was trained on test papers.
     """
     corpus = experiment.corpus
     read = corpus.scorable & experiment.visible
@@ -239,7 +299,10 @@ def score_splits(experiment: Experiment) -> Outcome:
     check_both_sides(experiment.read_targets[np.flatnonzero(read)], corpus.taxonomy)
     tables, fits, seconds, evidence = [], [], 0.0, list[Evidence]()
     for number, split in enumerate(experiment.splitter.split(experiment.rows, seed=experiment.seed)):
-        fitted = fit_tagger(experiment, split.train[experiment.trainable[split.train]])
+        _refuse_leaks(experiment, split.test)
+        unseen = np.flatnonzero(experiment.visible & ~np.isin(np.arange(len(corpus)), split.test))
+        train = experiment.training_rows(split.train)
+        fitted = fit_tagger(experiment, train, unseen, workdir and workdir / f"split-{number}")
         documents = corpus.documents[split.test]
         begun = time.perf_counter()
         probabilities = fitted.decision.probabilities(fitted.classifier.decision_function(documents))
@@ -251,8 +314,31 @@ def score_splits(experiment: Experiment) -> Outcome:
     return Outcome(scores, seconds, fits, evidence if len(evidence) == len(scores) else None)
 
 
-def fit_tagger(experiment: Experiment, train: IntArray) -> Fitted:
+def _refuse_leaks(experiment: Experiment, test: IntArray) -> None:
+    keys, ids = experiment.corpus.column("key"), experiment.corpus.documents.ids
+    for bundle in experiment.bundles:
+        leaked = sum(bundle.trained_on(ids[row], keys[row]) for row in test)
+        if leaked:
+            raise ConfigError(
+                f"{bundle.name} was trained on {leaked} of the {len(test)} test papers",
+                where=f"classifier {experiment.label}",
+                remedy="use a split with one fixed test set, as in split=holdout, for both runs",
+            )
+
+
+def fit_tagger(
+    experiment: Experiment, train: IntArray, usable: IntArray | None = None, workdir: Path | None = None
+) -> Fitted:
     """Fit classifier and decision on training rows of the corpus by the experiment's policy.
+
+    Parameters
+    ----------
+    train
+        Rows with labels to learn from.
+    usable
+        Rows whose texts may be used beside them; those of ``train`` in it do not matter.
+    workdir
+        Folder for checkpoints.
 
     Raises
     ------
@@ -262,36 +348,47 @@ def fit_tagger(experiment: Experiment, train: IntArray) -> Fitted:
     corpus, policy, seed = experiment.corpus, experiment.policy, experiment.seed
     rows = experiment.rows.take(train)
     inner: splits.Splitter = splits.KFold(policy.folds) if policy.method == "folds" else splits.HoldOut(policy.holdout)
+    spare = np.setdiff1d(train if usable is None else usable, train)
     begun = time.perf_counter()
     held, scores, classifier = [], [], None
-    for fold in inner.split(rows, seed=seed):
-        classifier = _fit(experiment, train[fold.train])
+    for number, fold in enumerate(inner.split(rows, seed=seed)):
         held.append(train[fold.test])
-        scores.append(classifier.decision_function(corpus.documents[train[fold.test]]))
+        early = held[-1] if policy.method == "holdout" else None
+        aid = _aid(experiment, early, spare, workdir and workdir / f"fold-{number}")
+        classifier = _fit(experiment, train[fold.train], aid)
+        scores.append(classifier.decision_function(corpus.documents[held[-1]]))
     unseen = np.concatenate(held)
     decision = fit_decision(np.concatenate(scores), corpus.values[unseen], corpus.known[unseen], policy)
     if policy.method == "folds" or classifier is None:
-        classifier = _fit(experiment, train)
+        classifier = _fit(experiment, train, _aid(experiment, None, spare, workdir and workdir / "all"))
     return Fitted(classifier, decision, train, time.perf_counter() - begun)
 
 
-def _fit(experiment: Experiment, rows: IntArray) -> Classifier:
+def _aid(experiment: Experiment, held: IntArray | None, spare: IntArray, workdir: Path | None) -> Aid:
+    corpus = experiment.corpus
+    held_out = None if held is None else Labelled(corpus.documents[held], experiment.read_targets[held])
+    members = [Member(bundle.scorer, bundle.decision.slope, bundle.decision.offset) for bundle in experiment.bundles]
+    return Aid(held_out, lambda: corpus.documents[spare], members, workdir)
+
+
+def _fit(experiment: Experiment, rows: IntArray, aid: Aid) -> Classifier:
     classifier = clone(experiment.classifier)
     if "seed" in classifier.get_params():
         classifier.set_params(seed=experiment.seed)
     fitted: Classifier = classifier.fit(
-        experiment.corpus.documents[rows], experiment.targets[rows], taxonomy=experiment.corpus.taxonomy
+        experiment.corpus.documents[rows], experiment.targets[rows], taxonomy=experiment.corpus.taxonomy, aid=aid
     )
     return fitted
 
 
-def _final(experiment: Experiment, outcome: Outcome) -> Fitted | None:
+def _final(experiment: Experiment, outcome: Outcome, workdir: Path) -> Fitted | None:
     """Return the tagger to keep: that of the only split, or one fitted on all rows; None where none can be kept."""
     if not experiment.keep_bundle or getattr(outcome.fitted[0].classifier, "scorer_", None) is None:
         return None
     if len(outcome.fitted) == 1:
         return outcome.fitted[0]
-    return fit_tagger(experiment, np.flatnonzero(experiment.trainable))
+    visible = np.flatnonzero(experiment.visible)
+    return fit_tagger(experiment, experiment.training_rows(visible), visible, workdir / "all")
 
 
 def _bundle_writer(experiment: Experiment, final: Fitted, result: RunResult) -> Callable[[Path], None]:

@@ -6,10 +6,13 @@ scipy alone, so that tagging never imports scikit-learn.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from abstag.errors import DataError
 from abstag.records import Documents, FloatArray, Targets
@@ -54,6 +57,46 @@ class Scorer(ABC):
         """Rebuild the scorer from its state."""
 
 
+class Member(NamedTuple):
+    """A fitted tagger that another classifier learns from or asks: its scorer, and its (k,) calibration."""
+
+    scorer: Scorer
+    slope: FloatArray
+    offset: FloatArray
+
+    def probabilities(self, documents: Documents) -> FloatArray:
+        """Return (n, k) float64 calibrated probabilities."""
+        return np.asarray(expit(self.scorer(documents) * self.slope + self.offset), dtype=np.float64)
+
+
+class Labelled(NamedTuple):
+    """Papers with their targets."""
+
+    documents: Documents
+    targets: Targets
+
+
+class Aid(NamedTuple):
+    """What a fit may use beside its training papers.
+
+    Attributes
+    ----------
+    held_out
+        Papers that are not learnt from, for stopping early; thresholds are fitted on them later. None: there are none.
+    unlabelled
+        Papers without regard to labels, neither trained on, nor held out, nor to be scored later.
+    members
+        The fitted taggers of `Classifier.member_names`, in this order.
+    workdir
+        A folder for checkpoints, of this fit alone; what an interrupted fit left there is resumed. None: keep none.
+    """
+
+    held_out: Labelled | None = None
+    unlabelled: Callable[[], Documents] = lambda: Documents([], [], [])
+    members: Sequence[Member] = ()
+    workdir: Path | None = None
+
+
 class Classifier(ABC):
     """Base of all classifiers: subclasses write ``_fit`` and leave ``scorer_``.
 
@@ -64,12 +107,15 @@ class Classifier(ABC):
     ----------
     needs_labels
         False for classifiers that learn nothing from targets (rules, scores from elsewhere).
+    aid
+        What ``_fit`` may use beside papers and targets.
     """
 
     needs_labels: ClassVar[bool] = True
     scorer_: Scorer
+    aid: Aid = Aid()
 
-    def fit(self, documents: Documents, targets: Targets, *, taxonomy: Taxonomy) -> Self:
+    def fit(self, documents: Documents, targets: Targets, *, taxonomy: Taxonomy, aid: Aid | None = None) -> Self:
         """Learn from papers and their targets.
 
         Parameters
@@ -80,6 +126,8 @@ class Classifier(ABC):
             (n, k) values, known cells and weights.
         taxonomy
             The k areas.
+        aid
+            What else the fit may use.
 
         Raises
         ------
@@ -88,6 +136,7 @@ class Classifier(ABC):
         """
         if self.needs_labels:
             check_both_sides(targets, taxonomy)
+        self.aid = aid or Aid()
         self._fit(documents, targets, taxonomy)
         return self
 
@@ -107,6 +156,10 @@ class Classifier(ABC):
     def fingerprint(self) -> str:
         """Return what identifies input other than parameters and corpus, e.g. the hash of a file read by `fit`."""
         return ""
+
+    def member_names(self) -> tuple[str, ...]:
+        """Return the names of the runs whose taggers the fit needs: ids, beginnings of ids, or classifiers."""
+        return ()
 
     @abstractmethod
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None: ...

@@ -1,9 +1,11 @@
 """Classifiers on frozen embeddings: logistic regression on them, and area descriptions without any label."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.metrics import average_precision_score
 
 from abstag.classifiers.base import Classifier
 from abstag.classifiers.encoder import DEVICES, Encoder, EncoderScorer, encoder_fingerprint, find_encoder
@@ -93,3 +95,25 @@ class ZeroShot(Embedding):
             raise DataError(f"area {silent[0]!r} has no description", remedy="write one into the taxonomy")
         described = Documents(list(taxonomy.ids), names, [area.description for area in taxonomy.areas])
         self.scorer_ = EncoderScorer(encoder, encoder.embed(described), np.zeros(len(names)))
+
+
+Cells = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+def cells(targets: Targets) -> Cells:
+    """Return (n, k) float32 labels, and weights ≥ 0 that leave the unknown cells out."""
+    labels = (targets.values & targets.known).astype(np.float32)
+    return labels, np.where(targets.known, targets.weight, 0.0).astype(np.float32)
+
+
+def average_precision(scores: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any]) -> float:
+    """Return the mean over areas of the weighted average precision; areas without a positive are left out.
+
+    Parameters
+    ----------
+    scores, labels, weights
+        (n, k) floats; labels are 0 or 1.
+    """
+    areas = np.flatnonzero((labels * weights).any(axis=0))
+    found = [average_precision_score(labels[:, a], scores[:, a], sample_weight=weights[:, a]) for a in areas]
+    return float(np.mean(found)) if found else 0.0

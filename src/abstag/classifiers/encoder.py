@@ -5,7 +5,7 @@ import importlib.util
 import inspect
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ _FILES = ("config.json", "tokenizer.json", WEIGHTS)
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _CHOICES = f"known: {', '.join(PACKAGES)}; a folder with {', '.join(_FILES)}; or a hub id such as allenai/specter2_base"
 DEVICES = ("auto", "cpu", "cuda", "mps")
+_ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")  # BERT's name; DistilBERT's, ModernBERT's
 
 
 def find_encoder(name: str) -> Path:
@@ -92,6 +93,11 @@ class Encoder:
         Tokens kept of a paper; the longer of title and abstract is cut first.
     device
         One of `DEVICES`; "auto" takes CUDA, then MPS, then the CPU.
+
+    Raises
+    ------
+    ConfigError
+        The device is not there.
     """
 
     def __init__(self, model: Any, tokenizer: "Tokenizer", *, max_tokens: int, device: str = "auto") -> None:
@@ -102,16 +108,33 @@ class Encoder:
         self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
 
     @classmethod
-    def load(cls, folder: Path, *, max_tokens: int, device: str = "auto") -> Self:
-        """Load an encoder that `find_encoder` found; raises ConfigError when its files do not fit each other."""
+    def load(cls, folder: Path, *, max_tokens: int, layers: int = 0, device: str = "auto") -> Self:
+        """Load an encoder that `find_encoder` found, or its first ``layers`` layers.
+
+        Attention dropout is off: it switches PyTorch's attention to a slow path, and hidden dropout stays.
+
+        Raises
+        ------
+        ConfigError
+            Its files do not fit each other, or it has fewer layers.
+        """
         from tokenizers import Tokenizer
-        from transformers import AutoModel
+        from transformers import AutoConfig, AutoModel
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         try:
-            model = AutoModel.from_pretrained(folder, use_safetensors=True)
+            config = AutoConfig.from_pretrained(folder)
+            for name in _ATTENTION_DROPOUT:
+                if hasattr(config, name):
+                    setattr(config, name, 0.0)
+            refuse_more_layers(layers, config.num_hidden_layers, "classifier.layers")
+            config.num_hidden_layers = layers or config.num_hidden_layers
+            model = AutoModel.from_pretrained(folder, config=config, use_safetensors=True)
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except ConfigError:
+            raise
         except Exception as error:  # transformers and tokenizers raise many kinds, bare Exception among them
             raise ConfigError(f"the encoder cannot be loaded: {str(error).splitlines()[0]}", where=folder) from error
         sizes = tokenizer.get_vocab_size(), model.config.vocab_size
@@ -121,6 +144,15 @@ class Encoder:
         longest = getattr(model.config, "max_position_embeddings", max_tokens)
         return cls(model, tokenizer, max_tokens=min(max_tokens, longest), device=device)
 
+    @property
+    def layers(self) -> Any:
+        """The list of the model's layers (a `torch.nn.ModuleList`), lowest first."""
+        from torch.nn import ModuleList
+
+        number = self.model.config.num_hidden_layers
+        lists = (module for module in self.model.modules() if isinstance(module, ModuleList) and len(module) == number)
+        return next(lists)
+
     def embed(self, documents: Documents, *, batch_size: int = 32) -> FloatArray:
         """Return (n, d) float64: the mean of the tokens' last hidden states, of length 1.
 
@@ -129,24 +161,27 @@ class Encoder:
         import torch
 
         found = np.zeros((len(documents), self.model.config.hidden_size))
+        encoded = self.encode(documents)
         with torch.inference_mode():
-            for rows, batch in self._batches(documents, batch_size):
-                hidden = self.model(**batch).last_hidden_state
-                mask = batch["attention_mask"][..., None].to(hidden.dtype)
-                found[rows] = ((hidden * mask).sum(1) / mask.sum(1)).cpu().numpy()
-        lengths: FloatArray = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
-        return found / lengths
+            for rows in progress(like_length(encoded, batch_size), "encoding", "batches"):
+                found[rows] = self.pooled(self.tensors([encoded[row] for row in rows])).float().cpu().numpy()
+        return found
 
-    def _batches(self, documents: Documents, size: int) -> Iterator[tuple[Sequence[int], dict[str, "Tensor"]]]:
+    def pooled(self, batch: Mapping[str, "Tensor"]) -> "Tensor":
+        """Return (batch, d): the mean of the last hidden states of `tensors`, of length 1."""
+        from torch.nn.functional import normalize
+
+        hidden = self.model(**batch).last_hidden_state
+        mask = batch["attention_mask"][..., None].to(hidden.dtype)
+        return normalize((hidden * mask).sum(1) / mask.sum(1), dim=1)
+
+    def encode(self, documents: Documents) -> list["Encoding"]:
+        """Return the tokens of each paper, title and abstract as a pair."""
         pairs = list(zip(documents.titles, documents.abstracts, strict=True))
-        encoded = self.tokenizer.encode_batch(pairs) if pairs else []
-        order = sorted(range(len(encoded)), key=lambda row: len(encoded[row].ids))
-        starts = range(0, len(order), size)
-        for start in progress(starts, "encoding", "batches"):
-            rows = order[start : start + size]
-            yield rows, self._tensors([encoded[row] for row in rows])
+        return self.tokenizer.encode_batch(pairs) if pairs else []
 
-    def _tensors(self, encoded: Sequence["Encoding"]) -> dict[str, "Tensor"]:
+    def tensors(self, encoded: Sequence["Encoding"]) -> dict[str, "Tensor"]:
+        """Return what the model takes, padded to the longest: (batch, tokens) int64 each."""
         import torch
 
         shape = len(encoded), max(len(one.ids) for one in encoded)
@@ -160,12 +195,25 @@ class Encoder:
         return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
 
 
+def like_length(encoded: Sequence["Encoding"], size: int) -> list[list[int]]:
+    """Return rows in batches of at most ``size``, shortest papers first."""
+    order = sorted(range(len(encoded)), key=lambda row: len(encoded[row].ids))
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def refuse_more_layers(asked: int, there: int, where: str) -> None:
+    """Raise ConfigError unless ``asked`` is a number of layers from 0 to those that are there."""
+    if not 0 <= asked <= there:
+        raise ConfigError(f"the encoder has {there} layers, not {asked}", where=where, remedy=f"0 to {there}")
+
+
 def _device(name: str) -> str:
     import torch
 
-    if name != "auto":
-        return name
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name != "auto" and not there[name]:
+        raise ConfigError(f"this machine has no device {name!r}", where="classifier.device", remedy="use auto")
+    return next(device for device, found in there.items() if found and name in {"auto", device})
 
 
 class EncoderScorer(Scorer):

@@ -53,7 +53,8 @@ class Linear(Classifier, BaseEstimator):
         self.title_weight, self.min_df = title_weight, min_df
 
     def check(self) -> None:
-        for name, value in self.get_params().items():
+        numbers = {name: value for name, value in self.get_params().items() if not isinstance(value, str)}
+        for name, value in numbers.items():
             lowest = "at least" if name in _MAY_BE_ZERO else "above"
             if not 0 <= value < np.inf or (value == 0 and lowest == "above"):
                 raise ConfigError(

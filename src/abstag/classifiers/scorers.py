@@ -1,19 +1,26 @@
 """What is left of a classifier at tagging time: numpy and scipy only."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import logit
 
-from abstag.classifiers.base import TOP_TERMS, Evidence, Scorer, State
+from abstag.classifiers.base import TOP_TERMS, Evidence, Member, Scorer, State
 from abstag.classifiers.encoder import EncoderScorer
+from abstag.errors import MissingExtraError
 from abstag.records import Documents, FloatArray
 
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_MARGIN = 1e-6
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")
 _STOP_WORDS = frozenset(
     re.findall(
@@ -185,8 +192,105 @@ def weighted_terms(documents: Documents, title_weight: int) -> Iterator[list[str
         yield terms(title) * title_weight + terms(abstract)
 
 
+class StaticScorer(Scorer):
+    """Mean of static token vectors, of length 1, times a linear head.
+
+    Parameters
+    ----------
+    tokenizer
+        The tokenizer's own JSON.
+    table
+        (v, d) float16, a vector a token.
+    coef, intercept
+        (k, d) and (k,) float64.
+    title_weight
+        How often a token of the title counts, against once in the abstract.
+
+    Raises
+    ------
+    MissingExtraError
+        The tokenizers' package is not installed.
+    """
+
+    kind: ClassVar[str] = "static"
+
+    def __init__(
+        self, tokenizer: str, table: NDArray[np.float16], coef: FloatArray, intercept: FloatArray, title_weight: int
+    ) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtraError("tokenizers", "transformer") from error
+        self.tokenizer, self.table = Tokenizer.from_str(tokenizer), table
+        self.coef, self.intercept, self.title_weight = coef, intercept, title_weight
+
+    def __call__(self, documents: Documents) -> FloatArray:
+        rows = token_ids(self.tokenizer, documents, self.title_weight)
+        means = [
+            self.table[row].mean(axis=0, dtype=np.float64) if row else np.zeros(self.table.shape[1]) for row in rows
+        ]
+        found = np.array(means).reshape(len(rows), self.table.shape[1])
+        lengths = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return np.asarray(found / lengths @ self.coef.T + self.intercept, dtype=np.float64)
+
+    def state(self) -> State:
+        arrays: dict[str, NDArray[Any]] = {"table": self.table, "coef": self.coef, "intercept": self.intercept}
+        return State({**arrays, "title_weight": np.array([self.title_weight])}, [self.tokenizer.to_str()])
+
+    @classmethod
+    def restore(cls, state: State) -> Self:
+        table, coef, intercept = (state.arrays[name] for name in ("table", "coef", "intercept"))
+        return cls(state.strings[0], table, coef, intercept, int(state.arrays["title_weight"][0]))
+
+
+def token_ids(tokenizer: "Tokenizer", documents: Documents, title_weight: int) -> list[list[int]]:
+    """Return the tokens of each paper, whole: those of the title ``title_weight`` times, and those of the abstract."""
+    titles, abstracts = (
+        tokenizer.encode_batch(list(texts), add_special_tokens=False) if texts else []
+        for texts in (documents.titles, documents.abstracts)
+    )
+    return [[*title.ids * title_weight, *abstract.ids] for title, abstract in zip(titles, abstracts, strict=True)]
+
+
+class EnsembleScorer(Scorer):
+    """Log odds of the mean of the members' calibrated probabilities."""
+
+    kind: ClassVar[str] = "ensemble"
+    tolerance: ClassVar[float] = 1e-4  # that of an encoder, which may be a member
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = members
+
+    def __call__(self, documents: Documents) -> FloatArray:
+        mean = np.mean([member.probabilities(documents) for member in self.members], axis=0)
+        return np.asarray(logit(np.clip(mean, _MARGIN, 1 - _MARGIN)), dtype=np.float64)
+
+    def state(self) -> State:
+        states = [member.scorer.state() for member in self.members]
+        arrays = {
+            f"{number}.{name}": array
+            for number, (member, state) in enumerate(zip(self.members, states, strict=True))
+            for name, array in {**state.arrays, "slope": member.slope, "offset": member.offset}.items()
+        }
+        table = [(member.scorer.kind, len(state.strings)) for member, state in zip(self.members, states, strict=True)]
+        return State(arrays, [json.dumps(table), *(string for state in states for string in state.strings)])
+
+    @classmethod
+    def restore(cls, state: State) -> Self:
+        table, begin, members = json.loads(state.strings[0]), 1, []
+        for number, (kind, strings) in enumerate(table):
+            start = f"{number}."
+            own = {name.removeprefix(start): value for name, value in state.arrays.items() if name.startswith(start)}
+            slope, offset = own.pop("slope"), own.pop("offset")
+            scorer = SCORERS[kind].restore(State(own, state.strings[begin : begin + strings]))
+            members.append(Member(scorer, slope, offset))
+            begin += strings
+        return cls(members)
+
+
 SCORERS: dict[str, type[Scorer]] = {
-    scorer.kind: scorer for scorer in (PriorScorer, KeywordScorer, LinearScorer, EncoderScorer)
+    scorer.kind: scorer
+    for scorer in (PriorScorer, KeywordScorer, LinearScorer, StaticScorer, EncoderScorer, EnsembleScorer)
 }
 
 

@@ -1,0 +1,401 @@
+"""Fine-tuning of an encoder's upper layers with the Hugging Face Trainer; torch is imported at once, so import it late.
+
+The outputs of frozen lower layers are computed once a paper: `Replay` then stands for these layers, which is why an
+epoch costs the upper layers alone.
+"""
+
+import hashlib
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import psutil
+import torch
+from datasets import Dataset
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+from tqdm import tqdm
+from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+from abstag.classifiers.base import Labelled
+from abstag.classifiers.embeddings import average_precision, cells
+from abstag.classifiers.encoder import Encoder, like_length, refuse_more_layers
+from abstag.errors import ArtifactError, ConfigError, DataError
+from abstag.files import read_json
+from abstag.progress import progress
+from abstag.records import FloatArray, Targets
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+_LOG = logging.getLogger(__name__)
+_LABELS = ["labels", "weights"]
+_BATCH = 32  # papers that are run through the encoder together, where nothing is learnt
+_BYTES = 2  # of a float16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to fine-tune; see `finetuned.FineTuned` for what each means."""
+
+    frozen_layers: int
+    learning_rate: float
+    epochs: int
+    patience: int
+    batch_size: int
+    warmup: float
+    weight_decay: float
+    dropout: float
+    balanced: bool
+    seed: int
+
+
+class _Reached(Exception):  # noqa: N818
+    """The last frozen layer has given its output; the layers above need not run."""
+
+
+class Replay(nn.Module):
+    """Stands for a frozen layer: gives what the last of them gave, or was told to have given."""
+
+    output: Tensor | None = None
+
+    def forward(self, *_: Any, **__: Any) -> Tensor:
+        assert self.output is not None
+        return self.output
+
+
+class FrozenOutputs:
+    """What the frozen layers give for papers, computed once, (tokens, d) float16 each, kept in memory.
+
+    Parameters
+    ----------
+    encoded
+        The n papers' tokens.
+    frozen
+        Number of frozen layers, > 0.
+    """
+
+    _last: ClassVar[tuple[str, Tensor] | None] = None  # the jobs of a sweep share papers and encoder
+
+    def __init__(self, encoder: Encoder, encoded: Sequence["Encoding"], frozen: int) -> None:
+        order = sorted(range(len(encoded)), key=lambda row: (len(encoded[row].ids), encoded[row].ids))
+        ends = np.cumsum([0, *(len(encoded[row].ids) for row in order)])
+        self.spans = dict(zip(order, pairwise(ends.tolist()), strict=True))
+        key = _digest(encoder, [encoded[row].ids for row in order], frozen)
+        if FrozenOutputs._last is None or FrozenOutputs._last[0] != key:
+            FrozenOutputs._last = None
+            FrozenOutputs._last = key, self._computed(encoder, encoded, order, frozen)
+        self.values = FrozenOutputs._last[1]
+
+    def _computed(self, encoder: Encoder, encoded: Sequence["Encoding"], order: Sequence[int], frozen: int) -> Tensor:
+        size = sum(len(one.ids) for one in encoded), encoder.model.config.hidden_size
+        values = torch.empty(size, dtype=torch.float16)
+        for begin in progress(range(0, len(order), _BATCH), "encoding", "batches"):
+            rows = order[begin : begin + _BATCH]
+            hidden = frozen_output(encoder, encoder.tensors([encoded[row] for row in rows]), frozen).cpu()
+            for row, one in zip(rows, hidden, strict=True):
+                start, end = self.spans[row]
+                values[start:end] = one[: end - start]
+        return values
+
+    def __getitem__(self, rows: Sequence[int]) -> Tensor:
+        """Return (rows, tokens, d) float32, padded with zeros to the longest."""
+        cuts = [self.values[slice(*self.spans[row])] for row in rows]
+        return nn.utils.rnn.pad_sequence(cuts, batch_first=True).float()
+
+
+def _digest(encoder: Encoder, tokens: Sequence[Sequence[int]], frozen: int) -> str:
+    """Return the hash of all that the frozen outputs depend on."""
+    digest = hashlib.sha256(f"{frozen} {encoder.device}".encode())
+    for name, value in encoder.model.state_dict().items():
+        digest.update(name.encode() + value.cpu().numpy().tobytes())
+    for ids in tokens:
+        digest.update(np.array([len(ids), *ids], dtype=np.int64).tobytes())
+    return digest.hexdigest()
+
+
+def frozen_output(encoder: Encoder, batch: Mapping[str, Tensor], frozen: int) -> Tensor:
+    """Return (batch, tokens, d): what layer number ``frozen`` gives; the layers above do not run."""
+    found: list[Tensor] = []
+
+    def stop(_: Any, __: Any, output: Any) -> None:
+        found.append(output[0] if isinstance(output, tuple) else output)
+        raise _Reached
+
+    hook = encoder.layers[frozen - 1].register_forward_hook(stop)
+    try:
+        with torch.inference_mode():
+            encoder.model(**batch)
+    except _Reached:
+        pass
+    finally:
+        hook.remove()
+    return found[0]
+
+
+@contextmanager
+def _replayed(encoder: Encoder, frozen: int) -> Any:
+    """Put one `Replay` in place of each frozen layer, and the layers back at the end."""
+    layers, replay = encoder.layers, Replay()
+    kept = [layers[number] for number in range(frozen)]
+    for number in range(frozen):
+        layers[number] = replay
+    try:
+        yield replay
+    finally:
+        for number, layer in enumerate(kept):
+            layers[number] = layer
+
+
+class Net(nn.Module):
+    """Encoder, mean of its tokens of length 1, dropout, linear head; the loss is cross-entropy over weighted cells.
+
+    Parameters
+    ----------
+    positive_weight
+        (k,): how much a positive counts against a negative.
+    """
+
+    def __init__(self, encoder: Encoder, replay: Replay, positive_weight: Tensor, dropout: float) -> None:
+        super().__init__()
+        self.model, self.pooled, self.replay = encoder.model, encoder.pooled, [replay]  # a list: no layer of the net
+        self.head = nn.Linear(encoder.model.config.hidden_size, len(positive_weight))
+        self.dropout, self.positive_weight = nn.Dropout(dropout), positive_weight.to(encoder.device)
+        self.to(encoder.device)
+
+    def start(self, coef: FloatArray, intercept: FloatArray) -> None:
+        """Set the head's (k, d) coefficients and (k,) intercepts."""
+        with torch.no_grad():
+            self.head.weight.copy_(torch.from_numpy(coef))
+            self.head.bias.copy_(torch.from_numpy(intercept))
+
+    def embed(self, *, frozen: Tensor | None = None, **inputs: Tensor) -> Tensor:
+        """Return (batch, d) embeddings; ``frozen`` is what the frozen layers give, where it is known."""
+        self.replay[0].output = frozen
+        return self.pooled(inputs)
+
+    def forward(self, labels: Tensor, weights: Tensor, **inputs: Tensor) -> dict[str, Tensor]:
+        """Return the loss and (batch, k) logits; raises DataError when the loss is not finite."""
+        logits = self.head(self.dropout(self.embed(**inputs))).float()
+        losses = binary_cross_entropy_with_logits(
+            logits, labels, weight=weights, pos_weight=self.positive_weight, reduction="sum"
+        )
+        loss = losses / weights.sum().clamp(min=1e-6)
+        if not torch.isfinite(loss):
+            remedy = "lower classifier.learning_rate"
+            raise DataError("the loss is no longer finite: the training has diverged", remedy=remedy)
+        return {"loss": loss, "logits": logits}
+
+
+class Batches:
+    """Puts papers into batches for `Net`: a Trainer's data collator."""
+
+    def __init__(self, encoder: Encoder, encoded: Sequence["Encoding"], outputs: FrozenOutputs | None) -> None:
+        self.encoder, self.encoded, self.outputs = encoder, encoded, outputs
+
+    def __call__(self, papers: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        rows = [paper["row"] for paper in papers]
+        cells = {name: torch.tensor([paper[name] for paper in papers], dtype=torch.float32) for name in _LABELS}
+        return {**self.inputs(rows), **cells}
+
+    def inputs(self, rows: Sequence[int]) -> dict[str, Tensor]:
+        """Return what `Net.embed` takes for these papers."""
+        batch = self.encoder.tensors([self.encoded[row] for row in rows])
+        return batch if self.outputs is None else {**batch, "frozen": self.outputs[rows].to(self.encoder.device)}
+
+
+def fine_tune(
+    encoder: Encoder,
+    training: Labelled,
+    held_out: Labelled | None,
+    planes: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    settings: Settings,
+    workdir: Path | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Fine-tune an encoder in place, from a head fitted on its embeddings as they are (Kumar et al. 2022).
+
+    Parameters
+    ----------
+    planes
+        Fits the (k, d) coefficients and (k,) intercepts of a linear head on the training papers' (n, d) embeddings.
+    workdir
+        Checkpoints go here after each epoch, and a fit that was interrupted goes on from the last whole one.
+
+    Returns
+    -------
+    tuple
+        Coefficients and intercepts of the head, of the epoch with the highest average precision on ``held_out``.
+
+    Raises
+    ------
+    DataError
+        The loss is no longer finite.
+    ConfigError
+        Memory does not suffice.
+    """
+    with tempfile.TemporaryDirectory() as temporary, _enough_memory():
+        parts = [training] if held_out is None else [training, held_out]
+        encoded = [one for part in parts for one in encoder.encode(part.documents)]
+        frozen = _freeze(encoder, settings.frozen_layers)
+        outputs = FrozenOutputs(encoder, encoded, frozen) if frozen and _fits(encoder, encoded) else None
+        batches = Batches(encoder, encoded, outputs)
+        with _replayed(encoder, frozen if outputs else 0) as replay:
+            torch.manual_seed(settings.seed)
+            net = Net(encoder, replay, _positive_weight(training.targets, balanced=settings.balanced), settings.dropout)
+            net.start(*planes(_embeddings(net, batches, len(training.documents))))
+            _train(net, batches, [part.targets for part in parts], settings, workdir or Path(temporary))
+        head = net.eval().head
+        coef, intercept = (value.detach().double().cpu().numpy() for value in (head.weight, head.bias))
+        return coef, intercept
+
+
+def _train(net: Net, batches: Batches, parts: Sequence[Targets], settings: Settings, workdir: Path) -> None:
+    """Train with checkpoints in ``workdir``; the net ends with the weights of the best epoch."""
+    sets, begin = [], 0
+    for targets in parts:
+        sets.append(_dataset(batches.encoded, targets, begin))
+        begin += len(targets)
+    early = len(sets) > 1
+    device = batches.encoder.device
+    arguments = TrainingArguments(
+        output_dir=str(workdir),
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=_BATCH,
+        learning_rate=settings.learning_rate,
+        num_train_epochs=settings.epochs,
+        warmup_steps=settings.warmup,
+        weight_decay=settings.weight_decay,
+        eval_strategy="epoch" if early else "no",
+        save_strategy="epoch",
+        save_total_limit=2,
+        load_best_model_at_end=early,
+        metric_for_best_model="average_precision" if early else None,
+        greater_is_better=True if early else None,
+        train_sampling_strategy="group_by_length",
+        seed=settings.seed,
+        use_cpu=device == "cpu",
+        bf16=device == "cuda",
+        label_names=_LABELS,
+        remove_unused_columns=False,
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+    )
+    trainer = Trainer(
+        model=net,
+        args=arguments,
+        data_collator=batches,
+        train_dataset=sets[0],
+        eval_dataset=sets[1] if early else None,
+        compute_metrics=_metrics,
+        callbacks=[_Progress(), *([EarlyStoppingCallback(settings.patience)] if early else [])],
+    )
+    trainer.remove_callback(PrinterCallback)  # which prints to standard output
+    trainer.train(resume_from_checkpoint=_last_checkpoint(workdir))
+
+
+def _last_checkpoint(workdir: Path) -> str | None:
+    """Return the newest checkpoint that was written whole: its state is written last."""
+    found = sorted(workdir.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
+    for path in found:
+        with suppress(ArtifactError):
+            read_json(path / "trainer_state.json")
+            _LOG.info("going on from %s", path.name)
+            return str(path)
+    return None
+
+
+def _dataset(encoded: Sequence["Encoding"], targets: Targets, begin: int) -> Dataset:
+    rows = range(begin, begin + len(targets))
+    labels, weights = cells(targets)
+    columns = {
+        "row": list(rows),
+        "length": [len(encoded[row].ids) for row in rows],
+        "labels": labels.tolist(),
+        "weights": weights.tolist(),
+    }
+    return Dataset.from_dict(columns)
+
+
+def _metrics(found: Any) -> dict[str, float]:
+    return {"average_precision": average_precision(found.predictions, *found.label_ids)}
+
+
+def _freeze(encoder: Encoder, layers: int) -> int:
+    """Freeze all below the layers to train, embeddings included; return the number of frozen layers."""
+    refuse_more_layers(layers, len(encoder.layers), "classifier.frozen_layers")
+    for parameter in encoder.model.parameters():
+        parameter.requires_grad = False
+    for layer in encoder.layers[layers:]:
+        for parameter in layer.parameters():
+            parameter.requires_grad = True
+    return layers
+
+
+def _fits(encoder: Encoder, encoded: Sequence["Encoding"]) -> bool:
+    """Whether half of the free memory holds the frozen outputs of these papers."""
+    needed = sum(len(one.ids) for one in encoded) * encoder.model.config.hidden_size * _BYTES
+    return bool(needed < psutil.virtual_memory().available / 2)
+
+
+def _positive_weight(targets: Targets, *, balanced: bool) -> Tensor:
+    weight = targets.weight * targets.known
+    positives, negatives = (weight * targets.values).sum(axis=0), (weight * ~targets.values).sum(axis=0)
+    ratio = negatives / np.maximum(positives, 1e-6) if balanced else np.ones_like(positives)
+    return torch.tensor(ratio, dtype=torch.float32)
+
+
+def _embeddings(net: Net, batches: Batches, papers: int) -> FloatArray:
+    found = np.zeros((papers, net.head.in_features))
+    net.eval()
+    with torch.inference_mode():
+        for rows in progress(like_length(batches.encoded[:papers], _BATCH), "embedding", "batches"):
+            found[rows] = net.embed(**batches.inputs(rows)).float().cpu().numpy()
+    return found
+
+
+class _Progress(TrainerCallback):
+    """A bar with the steps done and the time left; a line after each epoch."""
+
+    def on_train_begin(self, args: Any, state: Any, *_: Any, **__: Any) -> None:  # noqa: ARG002
+        steps, done = state.max_steps, state.global_step
+        self.bar = tqdm(total=steps, initial=done, desc="fine-tuning", unit=" steps", disable=None, leave=False)
+        self.begun, self.first = time.monotonic(), done
+
+    def on_step_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:  # noqa: ARG002
+        self.bar.update(state.global_step - self.bar.n)
+
+    def on_evaluate(self, args: Any, state: Any, *_: Any, **given: Any) -> None:
+        rate = (time.monotonic() - self.begun) / max(1, state.global_step - self.first)
+        left = rate * (state.max_steps - state.global_step)
+        epoch, found = round(state.epoch), given["metrics"]["eval_average_precision"]
+        text = "epoch %d of %d: average precision %.4f on held-out papers, at most %.0f s left"
+        _LOG.info(text, epoch, args.num_train_epochs, found, left)
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        self.bar.close()
+
+
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """Turn what PyTorch raises when memory ends into one line."""
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise _memory_ended() from error
+    except RuntimeError as error:
+        if "allocate memory" not in str(error):
+            raise
+        raise _memory_ended() from error
+
+
+def _memory_ended() -> ConfigError:
+    remedy = "lower classifier.batch_size or classifier.max_tokens"
+    return ConfigError("memory does not suffice for this batch", where="classifier.batch_size", remedy=remedy)

@@ -1,0 +1,101 @@
+"""A fine-tuned encoder: its upper layers and a linear head learn from the labels together."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from abstag.classifiers.base import Labelled
+from abstag.classifiers.embeddings import Embedding
+from abstag.classifiers.encoder import Encoder, EncoderScorer, find_encoder
+from abstag.classifiers.linear import LogReg
+from abstag.errors import ConfigError
+from abstag.records import Documents, Targets
+from abstag.taxonomy import Taxonomy
+
+_LOWEST = {"layers": 0, "frozen_layers": 0, "epochs": 1, "patience": 1, "batch_size": 1, "weight_decay": 0, "C": 0}
+
+
+class FineTuned(Embedding):
+    """Encoder and linear head, fine-tuned for many labels or none; the head starts as logistic regression.
+
+    On the papers that the policy "holdout" keeps, the best epoch is chosen, by average precision; with the policy
+    "folds" nothing is kept, and all epochs are trained.
+
+    Parameters
+    ----------
+    encoder, max_tokens, device
+        As for `Embedding`; on CUDA the training runs in bfloat16.
+    layers
+        Use so many of the encoder's lowest layers; 0 uses all.
+    frozen_layers
+        So many of the lowest layers keep their weights, and their outputs are computed once a paper. The token
+        embeddings always keep theirs.
+    learning_rate
+        The highest, > 0; it rises from 0 over a share ``warmup`` of the steps and falls to 0, both linearly.
+    epochs
+        At most so many passes over the training papers, ≥ 1.
+    patience
+        Stop after so many epochs without a better average precision on held-out papers, ≥ 1.
+    batch_size
+        Papers in a step, ≥ 1, of like length.
+    warmup
+        In [0, 1).
+    weight_decay
+        Of AdamW, ≥ 0.
+    dropout
+        Of the embedding before the head, in [0, 1).
+    balanced
+        Weigh positives and negatives of an area equally in total.
+    C
+        Inverse strength of the L2 penalty on the head that the training starts from, > 0.
+    seed
+        Of the order of papers and of dropout; the runner sets it to the experiment's.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        encoder: str = "all-minilm-l6-v2",
+        max_tokens: int = 256,
+        *,
+        layers: int = 0,
+        frozen_layers: int = 4,
+        learning_rate: float = 1e-4,
+        epochs: int = 3,
+        patience: int = 2,
+        batch_size: int = 16,
+        warmup: float = 0.1,
+        weight_decay: float = 0.01,
+        dropout: float = 0.1,
+        balanced: bool = False,
+        C: float = 30.0,  # noqa: N803
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(encoder, max_tokens, device)
+        self.layers, self.frozen_layers, self.learning_rate, self.epochs = layers, frozen_layers, learning_rate, epochs
+        self.patience, self.batch_size, self.warmup, self.weight_decay = patience, batch_size, warmup, weight_decay
+        self.dropout, self.balanced, self.C, self.seed = dropout, balanced, C, seed
+
+    def check(self) -> None:
+        wrong = {name: not lowest <= getattr(self, name) < np.inf for name, lowest in _LOWEST.items()}
+        wrong |= {name: not 0 < getattr(self, name) < np.inf for name in ("learning_rate", "C")}
+        wrong |= {name: not 0 <= getattr(self, name) < 1 for name in ("warmup", "dropout")}
+        for name, bad in wrong.items():
+            if bad:
+                raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}")
+        super().check()
+
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
+        from abstag.classifiers._training import Settings, fine_tune
+
+        folder = find_encoder(self.encoder)
+        encoder = Encoder.load(folder, max_tokens=self.max_tokens, layers=self.layers, device=self.device)
+        coef, intercept = fine_tune(
+            encoder,
+            Labelled(documents, targets),
+            self.aid.held_out,
+            lambda matrix: LogReg(C=self.C, balanced=self.balanced).fit_planes(matrix, targets),
+            Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)}),
+            self.aid.workdir,
+        )
+        self.scorer_ = EncoderScorer(encoder, coef, intercept)

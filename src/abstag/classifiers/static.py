@@ -1,0 +1,173 @@
+"""Static embeddings: one vector a token, distilled from an encoder and fine-tuned with a linear head."""
+
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+
+from abstag.classifiers.embeddings import Embedding, average_precision, cells
+from abstag.classifiers.encoder import Encoder, find_encoder
+from abstag.classifiers.scorers import StaticScorer, token_ids
+from abstag.errors import ConfigError
+from abstag.progress import progress
+from abstag.records import Documents, FloatArray, Targets
+from abstag.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_BATCH = 512  # tokens that are run through the encoder together, each alone in its text
+
+
+class Static(Embedding):
+    """Mean of static token vectors, of length 1, times a linear head.
+
+    The vectors are what the encoder gives for each token of its vocabulary alone, by principal components (Model2Vec;
+    Tulkens and van Dongen 2024); vectors and head are then fine-tuned on the labels, with Adam. On the papers that the
+    policy "holdout" keeps, the best epoch is chosen, by average precision.
+
+    Parameters
+    ----------
+    encoder, device
+        As for `Embedding`; tagging needs neither the encoder nor PyTorch.
+    dimensions
+        Length of the vectors, ≥ 1, at most the encoder's.
+    title_weight
+        How often a token of the title counts, ≥ 0, against once in the abstract.
+    learning_rate, head_learning_rate
+        Of the vectors, and of the head, > 0.
+    epochs
+        At most so many passes over the training papers, ≥ 1.
+    batch_size
+        Papers in a step, ≥ 1.
+    dropout
+        Of the mean vector before the head, in [0, 1).
+    seed
+        Of the order of papers and of dropout; the runner sets it to the experiment's.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        encoder: str = "all-minilm-l6-v2",
+        dimensions: int = 256,
+        *,
+        title_weight: int = 3,
+        learning_rate: float = 0.002,
+        head_learning_rate: float = 0.01,
+        epochs: int = 5,
+        batch_size: int = 32,
+        dropout: float = 0.2,
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(encoder, device=device)
+        self.dimensions, self.title_weight, self.epochs, self.batch_size = dimensions, title_weight, epochs, batch_size
+        self.learning_rate, self.head_learning_rate = learning_rate, head_learning_rate
+        self.dropout, self.seed = dropout, seed
+
+    def check(self) -> None:
+        lowest = {"dimensions": 1, "title_weight": 0, "epochs": 1, "batch_size": 1}
+        wrong = {name: getattr(self, name) < least for name, least in lowest.items()}
+        rates = ("learning_rate", "head_learning_rate")
+        wrong |= {name: not 0 < getattr(self, name) < np.inf for name in rates}
+        wrong["dropout"] = not 0 <= self.dropout < 1
+        for name, bad in wrong.items():
+            if bad:
+                raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}")
+        super().check()
+
+    def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
+        encoder = Encoder.load(find_encoder(self.encoder), max_tokens=self.max_tokens, device=self.device)
+        tokenizer = encoder.tokenizer
+        tokenizer.no_truncation()
+        sets = [_Set(token_ids(tokenizer, documents, self.title_weight), targets)]
+        if self.aid.held_out is not None:
+            held = self.aid.held_out
+            sets.append(_Set(token_ids(tokenizer, held.documents, self.title_weight), held.targets))
+        vectors = _principal(token_vectors(encoder), self.dimensions)
+        table, coef, intercept = self._tuned(vectors, sets)
+        self.scorer_ = StaticScorer(tokenizer.to_str(), table.astype(np.float16), coef, intercept, self.title_weight)
+
+    def _tuned(self, vectors: FloatArray, sets: list["_Set"]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the (v, d) vectors, (k, d) coefficients and (k,) intercepts of the best epoch on the last set."""
+        import torch
+        from torch import nn
+        from torch.nn.functional import binary_cross_entropy_with_logits, dropout, normalize
+
+        torch.manual_seed(self.seed)
+        order = np.random.default_rng(self.seed)
+        table = nn.EmbeddingBag.from_pretrained(
+            torch.from_numpy(vectors).float(), freeze=False, mode="mean", sparse=True
+        )
+        head = nn.Linear(vectors.shape[1], sets[0].targets.values.shape[1])
+        optimizers = (
+            torch.optim.SparseAdam(table.parameters(), lr=self.learning_rate),
+            torch.optim.Adam(head.parameters(), lr=self.head_learning_rate),
+        )
+
+        def logits(ids: list[list[int]], *, training: bool) -> "Tensor":
+            starts = torch.tensor([0, *map(len, ids[:-1])]).cumsum(0)
+            mean = normalize(table(torch.tensor(list(chain.from_iterable(ids))), starts), dim=1)
+            found: Tensor = head(dropout(mean, self.dropout, training))
+            return found
+
+        def state() -> tuple[FloatArray, ...]:
+            return tuple(value.detach().double().numpy().copy() for value in (table.weight, head.weight, head.bias))
+
+        best, found = -1.0, state()
+        for _ in progress(range(self.epochs), "fine-tuning", "epochs"):
+            rows = order.permutation(len(sets[0].ids))
+            for begin in range(0, len(rows), self.batch_size):
+                batch = rows[begin : begin + self.batch_size]
+                labels, weights = (torch.from_numpy(cells[batch]) for cells in sets[0].cells)
+                losses = binary_cross_entropy_with_logits(
+                    logits([sets[0].ids[row] for row in batch], training=True), labels, weight=weights, reduction="sum"
+                )
+                for optimizer in optimizers:
+                    optimizer.zero_grad()
+                (losses / weights.sum().clamp(min=1e-6)).backward()  # type: ignore[no-untyped-call]
+                for optimizer in optimizers:
+                    optimizer.step()  # type: ignore[no-untyped-call]
+            with torch.no_grad():
+                reached = average_precision(logits(sets[-1].ids, training=False).numpy(), *sets[-1].cells)
+            if reached > best or len(sets) == 1:
+                best, found = reached, state()
+        table_, coef, intercept = found
+        return table_, coef, intercept
+
+
+class _Set(NamedTuple):
+    """Papers as token ids, with their targets."""
+
+    ids: list[list[int]]
+    targets: Targets
+
+    @property
+    def cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return cells(self.targets)
+
+
+def token_vectors(encoder: Encoder) -> FloatArray:
+    """Return (v, d): the mean hidden state of each token of the vocabulary, alone between the special tokens."""
+    import torch
+
+    around = encoder.tokenizer.encode("").ids
+    size = encoder.tokenizer.get_vocab_size()
+    found = np.zeros((size, encoder.model.config.hidden_size))
+    with torch.inference_mode():
+        for begin in progress(range(0, size, _BATCH), "distilling", "batches"):
+            tokens = range(begin, min(size, begin + _BATCH))
+            ids = torch.tensor([[*around[:1], token, *around[1:]] for token in tokens], device=encoder.device)
+            hidden = encoder.model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+            found[begin : begin + _BATCH] = hidden.mean(1).cpu().numpy()
+    return found
+
+
+def _principal(vectors: FloatArray, dimensions: int) -> FloatArray:
+    if dimensions > vectors.shape[1]:
+        what = f"the encoder's vectors have {vectors.shape[1]} dimensions, not {dimensions}"
+        raise ConfigError(what, where="classifier.dimensions")
+    found: FloatArray = PCA(dimensions, random_state=0).fit_transform(vectors)
+    return found
