@@ -19,6 +19,7 @@ from abstag.taxonomy import Taxonomy, parse_taxonomy
 
 FORMAT = 1
 _WEIGHTS, _STRINGS, _KEYS, _CARD, _HEAD = "weights.safetensors", "strings.json", "keys.json", "README.md", "bundle.json"
+_NOTICE = "NOTICE"
 _PROBE = Documents(
     ["probe-1", "probe-2"],
     ["A graph neural network for molecules", ""],
@@ -71,6 +72,7 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
     (folder / _STRINGS).write_text(json.dumps(state.strings, ensure_ascii=False), encoding="utf-8")
     (folder / _KEYS).write_text(json.dumps(sorted(bundle.training_keys), ensure_ascii=False), encoding="utf-8")
     (folder / _CARD).write_text(card, encoding="utf-8")
+    (folder / _NOTICE).write_text(bundle.scorer.notice, encoding="utf-8")
     head = {
         "format": FORMAT,
         "abstag": __version__,
@@ -79,7 +81,7 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
         "taxonomy": dict(bundle.taxonomy.source),
         "decision": _decision_json(bundle.decision),
         "self_test": bundle.probabilities(_PROBE).tolist(),
-        "checksums": {name: file_hash(folder / name) for name in (_WEIGHTS, _STRINGS, _KEYS, _CARD)},
+        "checksums": {name: file_hash(folder / name) for name in (_WEIGHTS, _STRINGS, _KEYS, _CARD, _NOTICE)},
     }
     write_json(folder / _HEAD, head | {"digest": canonical_hash(head)})
 
@@ -103,6 +105,8 @@ def load_bundle(folder: Path) -> Bundle:
             taxonomy=parse_taxonomy(head["taxonomy"], where=str(folder)),
             training_keys=frozenset(json.loads((folder / _KEYS).read_text(encoding="utf-8"))),
         )
+        if _NOTICE in head["checksums"]:
+            bundle.scorer.notice = (folder / _NOTICE).read_text(encoding="utf-8")
         deviation = float(np.abs(bundle.probabilities(_PROBE) - np.array(head["self_test"])).max())
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, SafetensorError, DataError) as error:
         raise ArtifactError(f"the bundle is damaged: {error!r}", where=folder) from error

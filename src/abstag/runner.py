@@ -397,19 +397,36 @@ def _bundle_writer(experiment: Experiment, final: Fitted, result: RunResult) -> 
     rows = set(final.rows.tolist())
     keys = frozenset(name for number, name in enumerate(names) if name and number % len(corpus) in rows)
     bundle = Bundle(result.id, final.classifier.scorer_, final.decision, corpus.taxonomy, keys)
-    return lambda folder: save_bundle(folder, bundle, _card(result, len(final.rows)))
+    card = _card(result, _sources(corpus, final.rows), bundle.scorer.notice)
+    return lambda folder: save_bundle(folder, bundle, card)
 
 
-def _card(result: RunResult, trained: int) -> str:
+def _sources(corpus: Corpus, rows: IntArray) -> str:
+    """Return where training papers come from, as "ICLR 2020–2024 (2,514), arXiv (12)"."""
+    venues, years = corpus.column("venue"), corpus.column("year")
+    found: dict[str, list[int | None]] = {}
+    for row in rows:
+        found.setdefault(venues[row] or "no venue", []).append(years[row])
+    parts = []
+    for venue, dates in sorted(found.items(), key=lambda item: -len(item[1])):
+        known = sorted({date for date in dates if date is not None})
+        span = "" if not known else f" {known[0]}" if len(known) == 1 else f" {known[0]}–{known[-1]}"
+        parts.append(f"{venue}{span} ({len(dates):,})")
+    return ", ".join(parts)
+
+
+def _card(result: RunResult, sources: str, notice: str) -> str:
     low, high = result.metrics["interval"]
     lines = [
         f"# {result.id}",
         "",
         f"A {result.classifier} tagger for {', '.join(result.areas)}.",
-        f"Trained on {trained} papers of the corpus {result.corpus['name']} ({result.corpus['fingerprint']}).",
+        f"Trained on papers of the corpus {result.corpus['name']} ({result.corpus['fingerprint']}): {sources}.",
+        "Their texts belong to their authors and are not in the bundle.",
         f"Macro-F1 {result.metrics['macro_f1']:.3f} [{low:.3f}, {high:.3f}] on {result.metrics['n']} unseen papers",
         f"(part {result.metric_part}, experiment {result.experiment}, seed {result.seed}).",
         "Keys of the training papers are in keys.json; `abstag eval` leaves those papers out.",
+        *([notice] if notice else []),
     ]
     return "\n".join(lines) + "\n"
 

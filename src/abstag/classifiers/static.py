@@ -1,5 +1,6 @@
 """Static embeddings: one vector a token, distilled from an encoder and fine-tuned with a linear head."""
 
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from abstag.records import Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from torch import Tensor
 
 _BATCH = 512  # tokens that are run through the encoder together, each alone in its text
@@ -79,15 +81,13 @@ class Static(Embedding):
         super().check()
 
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
-        encoder = Encoder.load(find_encoder(self.encoder), max_tokens=self.max_tokens, device=self.device)
-        tokenizer = encoder.tokenizer
+        tokenizer, vectors = _distilled(self.encoder, self.device)
         tokenizer.no_truncation()
         sets = [_Set(token_ids(tokenizer, documents, self.title_weight), targets)]
         if self.aid.held_out is not None:
             held = self.aid.held_out
             sets.append(_Set(token_ids(tokenizer, held.documents, self.title_weight), held.targets))
-        vectors = _principal(token_vectors(encoder), self.dimensions)
-        table, coef, intercept = self._tuned(vectors, sets)
+        table, coef, intercept = self._tuned(_principal(vectors, self.dimensions), sets)
         self.scorer_ = StaticScorer(tokenizer.to_str(), table.astype(np.float16), coef, intercept, self.title_weight)
 
     def _tuned(self, vectors: FloatArray, sets: list["_Set"]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -147,6 +147,13 @@ class _Set(NamedTuple):
     @property
     def cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return cells(self.targets)
+
+
+@lru_cache(maxsize=1)
+def _distilled(name: str, device: str) -> tuple["Tokenizer", FloatArray]:
+    """Return an encoder's tokenizer and token vectors; kept, since the jobs of a sweep share them."""
+    encoder = Encoder.load(find_encoder(name), max_tokens=8, device=device)
+    return encoder.tokenizer, token_vectors(encoder)
 
 
 def token_vectors(encoder: Encoder) -> FloatArray:
