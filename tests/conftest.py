@@ -156,7 +156,7 @@ def demo_runs(embedded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("demo") / "runs"
     arguments = [f"data.path={embedded}", f"runs_dir={runs}", "classifier=prior,keywords,nb", *SHORT]
     with redirect_stdout(io.StringIO()):
-        assert main(["--quiet", "run", "+experiment=demo", *arguments]) == 0
+        assert main(["--quiet", "run", "+experiment=embedded", *arguments]) == 0
     return runs
 
 

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from abstag.classifiers import linear
-from abstag.classifiers.base import Classifier, check_both_sides, prevalence_logits
+from abstag.classifiers.base import Aid, Classifier, Member, check_both_sides, prevalence_logits
 from abstag.classifiers.keywords import Keywords
 from abstag.classifiers.linear import SVM, Linear, LogReg, NaiveBayes
 from abstag.classifiers.prior import Prior
@@ -92,6 +92,9 @@ def score_file(folder: Path, text: str | None = None) -> str:
     return str(folder / "scores.csv")
 
 
+TINY = {"frozen_layers": 1, "dimensions": 8}  # what the tiny encoder allows
+
+
 @pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)
 def classifier(request: pytest.FixtureRequest, tmp_path: Path, tiny_encoder: Path) -> Classifier:
     """An unfitted classifier as its YAML file builds it, on a tiny encoder if on any."""
@@ -108,6 +111,7 @@ def classifier(request: pytest.FixtureRequest, tmp_path: Path, tiny_encoder: Pat
         node["path"] = score_file(path, "id,area,score\n" + rows)
     if "encoder" in node:
         node["encoder"] = str(tiny_encoder)
+    node |= {key: value for key, value in TINY.items() if key in node}
     found: Classifier = kind(**node)
     return found
 
@@ -117,7 +121,16 @@ def fitted(classifier: Classifier, given: Targets | None = None, size: int = 4) 
     known = taxonomy(size)
     if isinstance(copy, Scores):  # its file names all four
         known = taxonomy(4)
-    return copy.fit(DOCUMENTS, given if given is not None else targets(size), taxonomy=known)
+    return copy.fit(DOCUMENTS, given if given is not None else targets(size), taxonomy=known, aid=aid(copy, size))
+
+
+def aid(classifier: Classifier, size: int = 4) -> Aid:
+    """Return the taggers that a classifier asks for: naive Bayes of different strength."""
+    members = []
+    for number, _ in enumerate(classifier.member_names()):
+        scorer = NaiveBayes(alpha=0.1 + number).fit(DOCUMENTS, full(size), taxonomy=taxonomy(size)).scorer_
+        members.append(Member(scorer, np.full(size, 0.1), np.zeros(size)))
+    return Aid(members=members)
 
 
 def test_there_are_configurations() -> None:
@@ -157,11 +170,11 @@ def test_scores_are_finite_float64_of_papers_times_areas(classifier: Classifier,
 
 def test_fit_returns_itself_and_is_bit_identical_each_time(classifier: Classifier) -> None:
     copy: Classifier = clone(classifier)
-    assert copy.fit(DOCUMENTS, targets(4), taxonomy=taxonomy(4)) is copy
+    assert copy.fit(DOCUMENTS, targets(4), taxonomy=taxonomy(4), aid=aid(copy)) is copy
     first = copy.decision_function(DOCUMENTS)
     linear._cache.clear()
     second = fitted(classifier).decision_function(DOCUMENTS)
-    again = copy.fit(DOCUMENTS, targets(4), taxonomy=taxonomy(4)).decision_function(DOCUMENTS)
+    again = copy.fit(DOCUMENTS, targets(4), taxonomy=taxonomy(4), aid=aid(copy)).decision_function(DOCUMENTS)
     assert first.tobytes() == second.tobytes() == again.tobytes()
 
 
@@ -174,7 +187,7 @@ def test_input_is_left_alone(classifier: Classifier) -> None:
     before = [array.tobytes() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
-    model = clone(classifier).fit(documents, given, taxonomy=taxonomy(4))
+    model = clone(classifier).fit(documents, given, taxonomy=taxonomy(4), aid=aid(classifier))
     model.decision_function(documents)
     assert [array.tobytes() for array in arrays] == before
 

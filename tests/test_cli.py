@@ -117,7 +117,7 @@ def test_configuration_and_info_are_shown_and_nothing_runs(go: Go, tmp_path: Pat
 
 
 def test_second_run_is_read_back(go: Go, demo_runs: Path, embedded: Path) -> None:
-    arguments = ("run", "+experiment=demo", "classifier=prior,keywords,nb", f"data.path={embedded}", *SHORT)
+    arguments = ("run", "+experiment=embedded", "classifier=prior,keywords,nb", f"data.path={embedded}", *SHORT)
     before = {path: path.stat().st_mtime_ns for path in demo_runs.glob("*-*/*")}
     ran = go(*arguments, f"runs_dir={demo_runs}", code=0)
     assert {path: path.stat().st_mtime_ns for path in demo_runs.glob("*-*/*")} == before
@@ -156,7 +156,7 @@ def test_failed_run_is_exit_1_and_listed(go: Go, embedded: Path, tmp_path: Path)
 
 
 def test_runs_have_the_keys_of_the_contract(go: Go, demo_runs: Path) -> None:
-    runs = json.loads(go("runs", "--json", "--experiment", "demo", "--runs-dir", demo_runs, code=0).out)
+    runs = json.loads(go("runs", "--json", "--experiment", "embedded", "--runs-dir", demo_runs, code=0).out)
     assert [run["classifier"] for run in runs] == ["prior", "keywords", "nb"]
     for run in runs:
         assert set(run) == set(RUN_KEYS) >= {*CONTRACT.split(), "looks"}
@@ -190,7 +190,7 @@ def test_compare_prints_json_and_tables(go: Go, demo_runs: Path) -> None:
     assert "p (Holm)" in table
     assert "nb better" in table
     ran = go("compare", "--experiment", "none", "--runs-dir", demo_runs, code=1)
-    assert "no finished run of experiment 'none'; known: demo" in ran.err
+    assert "no finished run of experiment 'none'; known: embedded" in ran.err
 
 
 def test_eval_prints_json_and_table(go: Go, demo_runs: Path, papers: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -386,8 +386,8 @@ def test_config_error_is_raised_not_printed(runs: Path, capsys: pytest.CaptureFi
 
 
 def test_result_says_the_command_without_folders(go: Go, embedded: Path, runs: Path) -> None:
-    words = ("+experiment=demo", "classifier=prior,keywords", f"data.path={embedded}", f"runs_dir={runs}", "seed=3")
+    words = ("+experiment=embedded", "classifier=prior,keywords", f"data.path={embedded}", f"runs_dir={runs}", "seed=3")
     go("run", *words, code=0)
     assert {result.command for result in Store(runs).results() if result.seed == 3} == {
-        f"abstag run classifier={name} +experiment=demo data.path=embedded seed=3" for name in ("prior", "keywords")
+        f"abstag run classifier={name} +experiment=embedded data.path=embedded seed=3" for name in ("prior", "keywords")
     }

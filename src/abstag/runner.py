@@ -368,7 +368,7 @@ def _aid(experiment: Experiment, held: IntArray | None, spare: IntArray, workdir
     corpus = experiment.corpus
     held_out = None if held is None else Labelled(corpus.documents[held], experiment.read_targets[held])
     members = [Member(bundle.scorer, bundle.decision.slope, bundle.decision.offset) for bundle in experiment.bundles]
-    return Aid(held_out, lambda: corpus.documents[spare], members, workdir)
+    return Aid(held_out, lambda: corpus.documents[spare], members, workdir, experiment.seed)
 
 
 def _fit(experiment: Experiment, rows: IntArray, aid: Aid) -> Classifier:

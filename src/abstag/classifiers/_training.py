@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from tqdm import tqdm
 from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from abstag.classifiers.base import Labelled
+from abstag.classifiers.base import Aid, Labelled
 from abstag.classifiers.embeddings import average_precision, cells
 from abstag.classifiers.encoder import Encoder, like_length, refuse_more_layers
 from abstag.errors import ArtifactError, ConfigError, DataError
@@ -54,7 +54,6 @@ class Settings:
     weight_decay: float
     dropout: float
     balanced: bool
-    seed: int
 
 
 class _Reached(Exception):  # noqa: N818
@@ -214,10 +213,9 @@ class Batches:
 def fine_tune(
     encoder: Encoder,
     training: Labelled,
-    held_out: Labelled | None,
     planes: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     settings: Settings,
-    workdir: Path | None,
+    aid: Aid,
 ) -> tuple[FloatArray, FloatArray]:
     """Fine-tune an encoder in place, from a head fitted on its embeddings as they are (Kumar et al. 2022).
 
@@ -225,13 +223,13 @@ def fine_tune(
     ----------
     planes
         Fits the (k, d) coefficients and (k,) intercepts of a linear head on the training papers' (n, d) embeddings.
-    workdir
-        Checkpoints go here after each epoch, and a fit that was interrupted goes on from the last whole one.
+    aid
+        Checkpoints go to its folder after each epoch, and a fit that was interrupted goes on from the last whole one.
 
     Returns
     -------
     tuple
-        Coefficients and intercepts of the head, of the epoch with the highest average precision on ``held_out``.
+        Coefficients and intercepts of the head, of the epoch with the highest average precision on held-out papers.
 
     Raises
     ------
@@ -241,30 +239,25 @@ def fine_tune(
         Memory does not suffice.
     """
     with tempfile.TemporaryDirectory() as temporary, _enough_memory():
-        parts = [training] if held_out is None else [training, held_out]
+        parts = [training] if aid.held_out is None else [training, aid.held_out]
         encoded = [one for part in parts for one in encoder.encode(part.documents)]
         frozen = _freeze(encoder, settings.frozen_layers)
         outputs = FrozenOutputs(encoder, encoded, frozen) if frozen and _fits(encoder, encoded) else None
         batches = Batches(encoder, encoded, outputs)
         with _replayed(encoder, frozen if outputs else 0) as replay:
-            torch.manual_seed(settings.seed)
+            torch.manual_seed(aid.seed)
             net = Net(encoder, replay, _positive_weight(training.targets, balanced=settings.balanced), settings.dropout)
             net.start(*planes(_embeddings(net, batches, len(training.documents))))
-            _train(net, batches, [part.targets for part in parts], settings, workdir or Path(temporary))
+            arguments = _arguments(settings, aid, encoder.device, aid.workdir or Path(temporary))
+            _train(net, batches, [part.targets for part in parts], settings.patience, arguments)
         head = net.eval().head
         coef, intercept = (value.detach().double().cpu().numpy() for value in (head.weight, head.bias))
         return coef, intercept
 
 
-def _train(net: Net, batches: Batches, parts: Sequence[Targets], settings: Settings, workdir: Path) -> None:
-    """Train with checkpoints in ``workdir``; the net ends with the weights of the best epoch."""
-    sets, begin = [], 0
-    for targets in parts:
-        sets.append(_dataset(batches.encoded, targets, begin))
-        begin += len(targets)
-    early = len(sets) > 1
-    device = batches.encoder.device
-    arguments = TrainingArguments(
+def _arguments(settings: Settings, aid: Aid, device: str, workdir: Path) -> TrainingArguments:
+    early = aid.held_out is not None
+    return TrainingArguments(
         output_dir=str(workdir),
         per_device_train_batch_size=settings.batch_size,
         per_device_eval_batch_size=_BATCH,
@@ -279,7 +272,7 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], settings: Setti
         metric_for_best_model="average_precision" if early else None,
         greater_is_better=True if early else None,
         train_sampling_strategy="group_by_length",
-        seed=settings.seed,
+        seed=aid.seed,
         use_cpu=device == "cpu",
         bf16=device == "cuda",
         label_names=_LABELS,
@@ -288,6 +281,13 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], settings: Setti
         report_to="none",
         disable_tqdm=True,
     )
+
+
+def _train(net: Net, batches: Batches, parts: Sequence[Targets], patience: int, arguments: TrainingArguments) -> None:
+    """Train on the first part; the net ends as it was after the epoch that was best on the second, if any."""
+    begins = [0, len(parts[0])]
+    sets = [_dataset(batches.encoded, targets, begin) for targets, begin in zip(parts, begins, strict=False)]
+    early = len(sets) > 1
     trainer = Trainer(
         model=net,
         args=arguments,
@@ -295,10 +295,10 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], settings: Setti
         train_dataset=sets[0],
         eval_dataset=sets[1] if early else None,
         compute_metrics=_metrics,
-        callbacks=[_Progress(), *([EarlyStoppingCallback(settings.patience)] if early else [])],
+        callbacks=[_Progress(), *([EarlyStoppingCallback(patience)] if early else [])],
     )
     trainer.remove_callback(PrinterCallback)  # which prints to standard output
-    trainer.train(resume_from_checkpoint=_last_checkpoint(workdir))
+    trainer.train(resume_from_checkpoint=_last_checkpoint(Path(str(arguments.output_dir))))
 
 
 def _last_checkpoint(workdir: Path) -> str | None:

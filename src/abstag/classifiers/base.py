@@ -96,12 +96,15 @@ class Aid(NamedTuple):
         The fitted taggers of `Classifier.member_names`, in this order.
     workdir
         A folder for checkpoints, of this fit alone; what an interrupted fit left there is resumed. None: keep none.
+    seed
+        Of whatever is drawn at random.
     """
 
     held_out: Labelled | None = None
     unlabelled: Callable[[], Documents] = lambda: Documents([], [], [])
     members: Sequence[Member] = ()
     workdir: Path | None = None
+    seed: int = 0
 
 
 class Classifier(ABC):

@@ -32,7 +32,7 @@ class Distilled(LogReg):
 
     def __init__(
         self,
-        teacher: str,
+        teacher: str = "minilm",
         share: float = 1.0,
         C: float = 30.0,  # noqa: N803
         *,
@@ -82,7 +82,7 @@ class Ensemble(Classifier, BaseEstimator):
 
     needs_labels: ClassVar[bool] = False
 
-    def __init__(self, runs: Sequence[str]) -> None:
+    def __init__(self, runs: Sequence[str] = ("logreg", "svm", "minilm")) -> None:
         self.runs = runs
 
     def check(self) -> None:

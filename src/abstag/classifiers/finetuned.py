@@ -48,8 +48,6 @@ class FineTuned(Embedding):
         Weigh positives and negatives of an area equally in total.
     C
         Inverse strength of the L2 penalty on the head that the training starts from, > 0.
-    seed
-        Of the order of papers and of dropout; the runner sets it to the experiment's.
     """
 
     def __init__(  # noqa: PLR0913
@@ -69,12 +67,11 @@ class FineTuned(Embedding):
         balanced: bool = False,
         C: float = 30.0,  # noqa: N803
         device: str = "auto",
-        seed: int = 0,
     ) -> None:
         super().__init__(encoder, max_tokens, device)
         self.layers, self.frozen_layers, self.learning_rate, self.epochs = layers, frozen_layers, learning_rate, epochs
         self.patience, self.batch_size, self.warmup, self.weight_decay = patience, batch_size, warmup, weight_decay
-        self.dropout, self.balanced, self.C, self.seed = dropout, balanced, C, seed
+        self.dropout, self.balanced, self.C = dropout, balanced, C
 
     def check(self) -> None:
         wrong = {name: not lowest <= getattr(self, name) < np.inf for name, lowest in _LOWEST.items()}
@@ -92,9 +89,8 @@ class FineTuned(Embedding):
         coef, intercept = fine_tune(
             encoder,
             Labelled(documents, targets),
-            self.aid.held_out,
             lambda matrix: LogReg(C=self.C, balanced=self.balanced).fit_planes(matrix, targets),
             Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)}),
-            self.aid.workdir,
+            self.aid,
         )
         self.scorer_ = EncoderScorer(encoder, coef, intercept)

@@ -46,8 +46,6 @@ class Static(Embedding):
         Papers in a step, ≥ 1.
     dropout
         Of the mean vector before the head, in [0, 1).
-    seed
-        Of the order of papers and of dropout; the runner sets it to the experiment's.
     """
 
     def __init__(  # noqa: PLR0913
@@ -62,12 +60,11 @@ class Static(Embedding):
         batch_size: int = 32,
         dropout: float = 0.2,
         device: str = "auto",
-        seed: int = 0,
     ) -> None:
         super().__init__(encoder, device=device)
         self.dimensions, self.title_weight, self.epochs, self.batch_size = dimensions, title_weight, epochs, batch_size
         self.learning_rate, self.head_learning_rate = learning_rate, head_learning_rate
-        self.dropout, self.seed = dropout, seed
+        self.dropout = dropout
 
     def check(self) -> None:
         lowest = {"dimensions": 1, "title_weight": 0, "epochs": 1, "batch_size": 1}
@@ -96,8 +93,8 @@ class Static(Embedding):
         from torch import nn
         from torch.nn.functional import binary_cross_entropy_with_logits, dropout, normalize
 
-        torch.manual_seed(self.seed)
-        order = np.random.default_rng(self.seed)
+        torch.manual_seed(self.aid.seed)
+        order = np.random.default_rng(self.aid.seed)
         table = nn.EmbeddingBag.from_pretrained(
             torch.from_numpy(vectors).float(), freeze=False, mode="mean", sparse=True
         )
