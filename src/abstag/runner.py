@@ -148,38 +148,59 @@ class Experiment:
 
 
 def with_members(experiment: Experiment, store: Store) -> Experiment:
-    """Return the experiment with the finished runs that its classifier asks for: same papers, split, decision, seed.
+    """Return the experiment with the finished runs that its classifier asks for.
+
+    They have the same corpus, split, decision, seed and choice of papers, so that none of their taggers has learnt
+    from the papers that this experiment holds out or tests.
 
     Raises
     ------
     ConfigError
-        No run of the store, or several, fit a name.
+        No run of the store, or several, fit a name; the decision is fitted on papers that the taggers know.
     """
-    names = experiment.classifier.member_names()
+    where, names = f"classifier {experiment.label}", experiment.classifier.member_names()
+    if names and experiment.policy.method != "holdout":
+        what = "the runs that it asks have learnt from the papers of each fold"
+        raise ConfigError(what, where=where, remedy="take decision=holdout, for those runs too")
     found = [_member(experiment, store, name) for name in names]
+    if len({result.id for result in found}) < len(found):
+        raise ConfigError(f"{', '.join(names)} are not different runs", where=where)
     return replace(experiment, members=[(result, store.folder(result.id)) for result in found])
 
 
 def _member(experiment: Experiment, store: Store, name: str) -> RunResult:
+    where = f"classifier {experiment.label}"
     named = [run for run in store.results() if run.status == "done" and name in {run.classifier, run.id}]
     alike = [run for run in named if not _differs(experiment, run)]
     if len(alike) == 1:
+        if not (store.folder(alike[0].id) / "bundle").is_dir():
+            remedy = "delete its folder and run it again with keep_bundle=true"
+            raise ConfigError(f"{alike[0].id} has kept no bundle", where=where, remedy=remedy)
         return alike[0]
     what = f"{len(alike) or 'no'} finished runs of {name!r} have this corpus, split, decision and seed"
-    if len(named) == 1:
+    if len(named) == 1 and not alike:
         what = f"{named[0].id} has another {_differs(experiment, named[0])[0]}"
-    remedy = f"name one of {', '.join(run.id for run in alike)}" if alike else f"run classifier={name} first"
-    raise ConfigError(what, where=f"classifier {experiment.label}", remedy=remedy)
+    remedy = (
+        f"name one of {', '.join(run.id for run in alike)}"
+        if alike
+        else f"run classifier={named[0].classifier if named else name} first"
+    )
+    raise ConfigError(what, where=where, remedy=remedy)
 
 
 def _differs(experiment: Experiment, run: RunResult) -> list[str]:
-    """Return in what a run differs that matters to a classifier which learns from its tagger."""
+    """Return in what a run differs that decides which papers it learns from."""
     ours, theirs = experiment.config, run.config
     same = {
         "corpus": run.corpus["fingerprint"] == experiment.corpus.fingerprint,
         **{key: theirs.get(key) == ours.get(key) for key in ("split", "decision", "seed")},
+        **{f"data.{key}": _data(theirs, key) == _data(ours, key) for key in ("limit", "without_parts")},
     }
     return [key for key, equal in same.items() if not equal]
+
+
+def _data(config: Mapping[str, Any], key: str) -> Any:
+    return (config.get("data") or {}).get(key)
 
 
 class Fitted(NamedTuple):

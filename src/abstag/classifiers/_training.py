@@ -13,16 +13,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import psutil
 import torch
 from datasets import Dataset
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from tqdm import tqdm
 from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.utils import SAFE_WEIGHTS_NAME
 
 from abstag.classifiers.base import Aid, Labelled
 from abstag.classifiers.embeddings import average_precision, cells
@@ -61,13 +65,32 @@ class _Reached(Exception):  # noqa: N818
 
 
 class Replay(nn.Module):
-    """Stands for a frozen layer: gives what the last of them gave, or was told to have given."""
+    """Stands for frozen layers: each gives what the last of them has given for the batch; other names are a layer's.
 
-    output: Tensor | None = None
+    Parameters
+    ----------
+    layer
+        The layer whose place it takes.
+    extras
+        Number of values that the layer gives after its hidden states; None where it gives these alone.
+    """
 
-    def forward(self, *_: Any, **__: Any) -> Tensor:
-        assert self.output is not None
-        return self.output
+    output: ClassVar[Tensor | None] = None
+
+    def __init__(self, layer: nn.Module, extras: int | None) -> None:
+        super().__init__()
+        self.kept, self.extras = [layer], extras  # a list: its weights are not the net's to train or keep
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.kept[0], name)
+
+    def forward(self, *_: Any, **__: Any) -> Any:
+        """Return the hidden states that `Replay.output` holds, in the form of the layer's own output."""
+        assert Replay.output is not None
+        return Replay.output if self.extras is None else (Replay.output, *([None] * self.extras))
 
 
 class FrozenOutputs:
@@ -98,7 +121,7 @@ class FrozenOutputs:
         values = torch.empty(size, dtype=torch.float16)
         for begin in progress(range(0, len(order), _BATCH), "encoding", "batches"):
             rows = order[begin : begin + _BATCH]
-            hidden = frozen_output(encoder, encoder.tensors([encoded[row] for row in rows]), frozen).cpu()
+            hidden = frozen_output(encoder, encoder.tensors([encoded[row] for row in rows]), frozen)[0].cpu()
             for row, one in zip(rows, hidden, strict=True):
                 start, end = self.spans[row]
                 values[start:end] = one[: end - start]
@@ -120,35 +143,39 @@ def _digest(encoder: Encoder, tokens: Sequence[Sequence[int]], frozen: int) -> s
     return digest.hexdigest()
 
 
-def frozen_output(encoder: Encoder, batch: Mapping[str, Tensor], frozen: int) -> Tensor:
-    """Return (batch, tokens, d): what layer number ``frozen`` gives; the layers above do not run."""
-    found: list[Tensor] = []
+def frozen_output(encoder: Encoder, batch: Mapping[str, Tensor], frozen: int) -> tuple[Tensor, int | None]:
+    """Return (batch, tokens, d), what layer number ``frozen`` gives, and how many values follow it (see `Replay`).
+
+    The layers above do not run.
+    """
+    found: list[Any] = []
 
     def stop(_: Any, __: Any, output: Any) -> None:
-        found.append(output[0] if isinstance(output, tuple) else output)
+        found.append(output)
         raise _Reached
 
     hook = encoder.layers[frozen - 1].register_forward_hook(stop)
     try:
-        with torch.inference_mode():
+        with suppress(_Reached), torch.inference_mode():
             encoder.model(**batch)
-    except _Reached:
-        pass
     finally:
         hook.remove()
-    return found[0]
+    (output,) = found
+    return (output[0], len(output) - 1) if isinstance(output, tuple) else (output, None)
 
 
 @contextmanager
-def _replayed(encoder: Encoder, frozen: int) -> Any:
-    """Put one `Replay` in place of each frozen layer, and the layers back at the end."""
-    layers, replay = encoder.layers, Replay()
+def _replayed(encoder: Encoder, batch: Mapping[str, Tensor], frozen: int) -> Iterator[None]:
+    """Put a `Replay` in place of each frozen layer, and the layers back at the end; ``batch`` is any."""
+    layers = encoder.layers
     kept = [layers[number] for number in range(frozen)]
-    for number in range(frozen):
-        layers[number] = replay
+    extras = frozen_output(encoder, batch, frozen)[1] if frozen else None
+    for number, layer in enumerate(kept):
+        layers[number] = Replay(layer, extras)
     try:
-        yield replay
+        yield
     finally:
+        Replay.output = None
         for number, layer in enumerate(kept):
             layers[number] = layer
 
@@ -158,16 +185,28 @@ class Net(nn.Module):
 
     Parameters
     ----------
+    frozen
+        Number of the encoder's frozen layers.
     positive_weight
         (k,): how much a positive counts against a negative.
     """
 
-    def __init__(self, encoder: Encoder, replay: Replay, positive_weight: Tensor, dropout: float) -> None:
+    def __init__(self, encoder: Encoder, frozen: int, positive_weight: Tensor, dropout: float) -> None:
         super().__init__()
-        self.model, self.pooled, self.replay = encoder.model, encoder.pooled, [replay]  # a list: no layer of the net
+        self.model, self.pooled, self.frozen = encoder.model, encoder.pooled, frozen
+        self.trained = list(encoder.layers[frozen:])
         self.head = nn.Linear(encoder.model.config.hidden_size, len(positive_weight))
         self.dropout, self.positive_weight = nn.Dropout(dropout), positive_weight.to(encoder.device)
         self.to(encoder.device)
+
+    def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002
+        """Switch dropout on or off; below and beside the trained layers it stays off where layers are frozen."""
+        super().train(mode)
+        if self.frozen:
+            self.model.eval()
+            for layer in self.trained:
+                layer.train(mode)
+        return self
 
     def start(self, coef: FloatArray, intercept: FloatArray) -> None:
         """Set the head's (k, d) coefficients and (k,) intercepts."""
@@ -177,7 +216,7 @@ class Net(nn.Module):
 
     def embed(self, *, frozen: Tensor | None = None, **inputs: Tensor) -> Tensor:
         """Return (batch, d) embeddings; ``frozen`` is what the frozen layers give, where it is known."""
-        self.replay[0].output = frozen
+        Replay.output = frozen
         return self.pooled(inputs)
 
     def forward(self, labels: Tensor, weights: Tensor, **inputs: Tensor) -> dict[str, Tensor]:
@@ -188,9 +227,14 @@ class Net(nn.Module):
         )
         loss = losses / weights.sum().clamp(min=1e-6)
         if not torch.isfinite(loss):
-            remedy = "lower classifier.learning_rate"
-            raise DataError("the loss is no longer finite: the training has diverged", remedy=remedy)
+            raise diverged()
         return {"loss": loss, "logits": logits}
+
+
+def diverged() -> DataError:
+    """Return the error of a training whose loss or weights are not finite."""
+    remedy = "lower classifier.learning_rate"
+    return DataError("the loss is no longer finite: the training has diverged", remedy=remedy)
 
 
 class Batches:
@@ -244,13 +288,18 @@ def fine_tune(
         frozen = _freeze(encoder, settings.frozen_layers)
         outputs = FrozenOutputs(encoder, encoded, frozen) if frozen and _fits(encoder, encoded) else None
         batches = Batches(encoder, encoded, outputs)
-        with _replayed(encoder, frozen if outputs else 0) as replay:
-            torch.manual_seed(aid.seed)
-            net = Net(encoder, replay, _positive_weight(training.targets, balanced=settings.balanced), settings.dropout)
+        torch.manual_seed(aid.seed)
+        net = Net(encoder, frozen, _positive_weight(training.targets, balanced=settings.balanced), settings.dropout)
+        with _replayed(encoder, encoder.tensors(encoded[:1]), frozen if outputs else 0):
             net.start(*planes(_embeddings(net, batches, len(training.documents))))
             arguments = _arguments(settings, aid, encoder.device, aid.workdir or Path(temporary))
             _train(net, batches, [part.targets for part in parts], settings.patience, arguments)
-        head = net.eval().head
+            some = list(range(min(_BATCH, len(training.documents))))
+            with torch.inference_mode():
+                logits = net.eval().head(net.embed(**batches.inputs(some)))
+            if not torch.isfinite(logits).all():
+                raise diverged()
+        head = net.head
         coef, intercept = (value.detach().double().cpu().numpy() for value in (head.weight, head.bias))
         return coef, intercept
 
@@ -277,6 +326,7 @@ def _arguments(settings: Settings, aid: Aid, device: str, workdir: Path) -> Trai
         bf16=device == "cuda",
         label_names=_LABELS,
         remove_unused_columns=False,
+        restore_callback_states_from_checkpoint=True,
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,
@@ -298,18 +348,29 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], patience: int, 
         callbacks=[_Progress(), *([EarlyStoppingCallback(patience)] if early else [])],
     )
     trainer.remove_callback(PrinterCallback)  # which prints to standard output
-    trainer.train(resume_from_checkpoint=_last_checkpoint(Path(str(arguments.output_dir))))
+    workdir = Path(str(arguments.output_dir))
+    checkpoint, state = _last_checkpoint(workdir)
+    if early and state and _waited(state) >= patience:  # stopped early before it was interrupted
+        best = load_file(workdir / f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}" / SAFE_WEIGHTS_NAME)
+        net.load_state_dict(best)
+    else:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
 
-def _last_checkpoint(workdir: Path) -> str | None:
-    """Return the newest checkpoint that was written whole: its state is written last."""
-    found = sorted(workdir.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
-    for path in found:
+def _last_checkpoint(workdir: Path) -> tuple[Path | None, dict[str, Any]]:
+    """Return the newest checkpoint that was written whole, with its state, which is written last."""
+    found = sorted(workdir.glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    for path in reversed(found):
         with suppress(ArtifactError):
-            read_json(path / "trainer_state.json")
+            state: dict[str, Any] = read_json(path / TRAINER_STATE_NAME)
             _LOG.info("going on from %s", path.name)
-            return str(path)
-    return None
+            return path, state
+    return None, {}
+
+
+def _waited(state: Mapping[str, Any]) -> int:
+    """Return how many epochs without a better one a checkpoint's state counts."""
+    return int(state["stateful_callbacks"]["EarlyStoppingCallback"]["attributes"]["early_stopping_patience_counter"])
 
 
 def _dataset(encoded: Sequence["Encoding"], targets: Targets, begin: int) -> Dataset:

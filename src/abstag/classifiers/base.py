@@ -168,7 +168,7 @@ class Classifier(ABC):
         return ""
 
     def member_names(self) -> tuple[str, ...]:
-        """Return the names of the runs whose taggers the fit needs: ids, beginnings of ids, or classifiers."""
+        """Return the names of the runs whose taggers the fit needs: ids or classifiers."""
         return ()
 
     @abstractmethod

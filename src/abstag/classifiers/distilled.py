@@ -43,6 +43,11 @@ class Distilled(LogReg):
         super().__init__(C, balanced, title_weight, min_df)
         self.teacher, self.share = teacher, share
 
+    def check(self) -> None:
+        if not self.teacher:
+            raise ConfigError("is empty", where="classifier.teacher", remedy="name a run, by its id or classifier")
+        super().check()
+
     def member_names(self) -> tuple[str, ...]:
         return (self.teacher,)
 

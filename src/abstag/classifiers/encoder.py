@@ -156,12 +156,15 @@ class Encoder:
 
     @property
     def layers(self) -> Any:
-        """The list of the model's layers (a `torch.nn.ModuleList`), lowest first."""
+        """The list of the model's layers (a `torch.nn.ModuleList`), lowest first; raises ConfigError without one."""
         from torch.nn import ModuleList
 
         number = self.model.config.num_hidden_layers
-        lists = (module for module in self.model.modules() if isinstance(module, ModuleList) and len(module) == number)
-        return next(lists)
+        for module in self.model.modules():
+            if isinstance(module, ModuleList) and len(module) == number:
+                return module
+        what = f"{type(self.model).__name__} has no list of {number} layers, and cannot be fine-tuned"
+        raise ConfigError(what, where="classifier.encoder", remedy="take another encoder, or classifier=embed_logreg")
 
     def embed(self, documents: Documents, *, batch_size: int = 32) -> FloatArray:
         """Return (n, d) float64: the mean of the tokens' last hidden states, of length 1.

@@ -106,7 +106,7 @@ class Static(Embedding):
 
         def logits(ids: list[list[int]], *, training: bool) -> "Tensor":
             starts = torch.tensor([0, *map(len, ids[:-1])]).cumsum(0)
-            mean = normalize(table(torch.tensor(list(chain.from_iterable(ids))), starts), dim=1)
+            mean = normalize(table(torch.tensor(list(chain.from_iterable(ids)), dtype=torch.long), starts), dim=1)
             found: Tensor = head(dropout(mean, self.dropout, training))
             return found
 
