@@ -14,7 +14,8 @@ import pytest
 
 from abstag.bundle import Bundle, load_bundle
 from abstag.cli import main
-from abstag.corpus import Corpus, ingest, load_corpus
+from abstag.corpus import Corpus, load_corpus
+from abstag.ingest import ingest
 from abstag.resources import resource
 from abstag.results import RunResult, ScoreTable
 from abstag.store import Store

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from abstag.corpus import Cleaner, CleanRecord, ingest, load_corpus, manifest_summary
+from abstag.corpus import load_corpus
 from abstag.errors import AbstagError, ArtifactError, DataError
+from abstag.ingest import Cleaner, CleanRecord, ingest, manifest_summary
 from abstag.records import Record, Reject, content_id, title_key
 from abstag.taxonomy import Taxonomy, load_taxonomy, parse_taxonomy
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from abstag.corpus import ingest
 from abstag.describe import agreement_of, describe
 from abstag.errors import ArtifactError
+from abstag.ingest import ingest
 from abstag.report.table import description
 from abstag.taxonomy import load_taxonomy
 from tests.conftest import Go, write_dump

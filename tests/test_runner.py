@@ -18,9 +18,10 @@ from abstag.classifiers.linear import NaiveBayes
 from abstag.classifiers.prior import Prior
 from abstag.classifiers.scorers import PriorScorer
 from abstag.classifiers.scores import Scores
-from abstag.corpus import Corpus, ingest, load_corpus
+from abstag.corpus import Corpus, load_corpus
 from abstag.decision import Policy
 from abstag.files import without_nan
+from abstag.ingest import ingest
 from abstag.records import Documents, FloatArray, Targets
 from abstag.results import RunResult
 from abstag.runner import Experiment, Training, fit_tagger, run, score_splits

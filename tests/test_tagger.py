@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from abstag.bundle import Bundle
-from abstag.corpus import Corpus, ingest, load_corpus
+from abstag.corpus import Corpus, load_corpus
 from abstag.decision import Decision
 from abstag.errors import ArtifactError, DataError
+from abstag.ingest import ingest
 from abstag.tagger import DECISIONS, evaluate_bundle, tag, tag_lines, tag_to_file
 from abstag.taxonomy import load_taxonomy, parse_taxonomy
 from tests.conftest import Go, write_dump

@@ -135,7 +135,7 @@ def _add_ingest(verbs: Any) -> None:
 
 
 def _ingest(options: argparse.Namespace) -> int:
-    from abstag.corpus import ingest, manifest_summary
+    from abstag.ingest import ingest, manifest_summary
     from abstag.readers import parse_mapping
     from abstag.taxonomy import load_taxonomy
 

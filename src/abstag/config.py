@@ -26,10 +26,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from abstag import __version__
 from abstag.classifiers.base import Classifier
-from abstag.corpus import Corpus, ingest, load_corpus
+from abstag.corpus import Corpus, load_corpus
 from abstag.decision import Policy
 from abstag.errors import AbstagError, ArtifactError, ConfigError, near, refused
 from abstag.files import file_hash, read_json
+from abstag.ingest import ingest
 from abstag.labels import RANK
 from abstag.resources import resource
 from abstag.results import RunResult, fits

@@ -1,33 +1,26 @@
-"""Ingest: dumps and labels → a folder with cleaned, grouped, labelled records and a manifest; and back."""
+"""An ingested corpus: a folder with cleaned, grouped, labelled records and a manifest, as `ingest` writes it."""
 
 import hashlib
 import json
-import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstag import __version__, readers
-from abstag.cleaning import clean
-from abstag.duplicates import group
 from abstag.errors import ArtifactError, DataError
-from abstag.files import new_folder, read_json, storable, to_json, write_json
-from abstag.labels import RANK, SCORED, Agreement, Label, LabelTable, resolve
-from abstag.progress import progress
-from abstag.records import BoolArray, Documents, IntArray, Record, Reject, Targets, content_id, title_key
+from abstag.files import read_json
+from abstag.labels import RANK, SCORED
+from abstag.records import BoolArray, Documents, IntArray, Targets
 from abstag.results import fits
 from abstag.taxonomy import Taxonomy, parse_taxonomy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MIN_WORDS = 5
-_MANIFEST, _RECORDS, _REJECTS = "manifest.json", "records.parquet", "rejects.jsonl"
+MANIFEST, RECORDS, REJECTS = "manifest.json", "records.parquet", "rejects.jsonl"
 _KEYS: Mapping[str, Any] = {
     **dict.fromkeys(("read", "records", "rejects", "duplicates", "unmatched_labels", "label_conflicts"), int),
     **dict.fromkeys(("reject_reasons", "labelled"), dict[str, int]),
@@ -49,267 +42,6 @@ _CONTENT = (
     "sure",
     "group",
 )
-
-
-class CleanRecord(NamedTuple):
-    """A record that has passed cleaning, with the id under which it goes on."""
-
-    id: str
-    title: str
-    abstract: str
-    raw: Record
-
-
-class Cleaner:
-    """Cleans records one at a time and gives each its id; a repeated id gets ``-2``, then ``-3``."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def __call__(self, record: Record) -> CleanRecord | Reject:
-        """Return the cleaned record, or a reject when too little text is left."""
-        title, abstract = clean(record.title or ""), clean(record.abstract)
-        if len(abstract.split()) < MIN_WORDS:
-            detail = f"{len(abstract.split())} words after cleaning, at least {MIN_WORDS} needed"
-            return Reject(record.file, record.n, record.line, "too short", detail, record.title, record.id)
-        return CleanRecord(self._unique(record.id or content_id(title, abstract)), title, abstract, record)
-
-    def _unique(self, name: str) -> str:
-        unique = name
-        while self._seen[unique]:
-            self._seen[name] += 1
-            unique = f"{name}-{self._seen[name]}"
-        self._seen[unique] += 1
-        return unique
-
-
-@dataclass(slots=True)
-class _Gathered:
-    """What ingest has read so far."""
-
-    records: list[CleanRecord] = field(default_factory=list)
-    rejects: list[Reject] = field(default_factory=list)
-    sources: list[dict[str, Any]] = field(default_factory=list)
-
-
-def ingest(  # noqa: PLR0913
-    paths: Sequence[str],
-    out: Path,
-    *,
-    taxonomy: Taxonomy,
-    labels: Sequence[str] = (),
-    format: str | None = None,  # noqa: A002
-    mapping: Mapping[str, str] | None = None,
-    force: bool = False,
-) -> dict[str, Any]:
-    """Read dumps into the folder ``out`` and return its manifest.
-
-    Parameters
-    ----------
-    paths
-        Files, folders, globs, or "-" for standard input.
-    labels
-        Label files (see `labels.read_labels`).
-    format
-        Name of a format, instead of looking at the content.
-    mapping
-        Column or key that holds a field of ours, by field (see `readers.parse_mapping`).
-
-    Raises
-    ------
-    DataError
-        A dump or label file cannot be read, or no record is left.
-    ArtifactError
-        ``out`` exists (without ``force``) or cannot be written; nothing half-written stays.
-    """
-    files = readers.expand(paths)
-    _refuse_loss(out, [*files, *labels])
-    with new_folder(out, force=force) as folder:
-        table = LabelTable(labels, taxonomy)
-        gathered = _gather(files, format, mapping)
-        if not gathered.records:
-            raise _unusable(gathered.rejects, paths)
-        agreement = Agreement(taxonomy)
-        columns, conflicts = _columns(gathered.records, table, taxonomy, agreement)
-        _write_records(folder / _RECORDS, columns)
-        with (folder / _REJECTS).open("w", encoding="utf-8") as stream:
-            for reject in gathered.rejects:
-                stream.write(to_json(_reject_row(reject)) + "\n")
-        manifest = _manifest(gathered, columns, taxonomy) | {
-            "unmatched_labels": table.unmatched,
-            "label_conflicts": conflicts,
-            "label_agreement": agreement.to_json(),
-        }
-        write_json(folder / _MANIFEST, manifest)
-    return manifest
-
-
-def _refuse_loss(out: Path, inputs: Sequence[str]) -> None:
-    """Raise ArtifactError when ``--force`` would replace an input, or something that ingest has not made."""
-    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    other = sorted(names - {_MANIFEST, _RECORDS, _REJECTS})
-    if other or (names and not _is_manifest(out / _MANIFEST)) or (out.exists() and not out.is_dir()):
-        what = f"exists and is no corpus{': it holds ' + other[0] if other else ''}"
-        raise ArtifactError(what, where=out, remedy="choose another name")
-    place = os.path.realpath(out)
-    inside = [name for name in inputs if Path(os.path.realpath(name)).is_relative_to(place)]
-    if inside:
-        raise ArtifactError(
-            "lies in the folder to be made", where=inside[0], remedy="choose another name for the folder"
-        )
-
-
-def _is_manifest(path: Path) -> bool:
-    try:
-        return {"fingerprint", "taxonomy", "sources"} <= set(read_json(path))
-    except (ArtifactError, TypeError):
-        return False
-
-
-def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
-    counted = Counter(reject.reason for reject in rejects).most_common(3)
-    reasons = ", ".join(f"{count} {reason}" for reason, count in counted) or "none read"
-    return DataError(
-        f"no usable record among {len(rejects)}: {reasons}",
-        where=", ".join(paths),
-        remedy="check the dump, or name its format with --format",
-    )
-
-
-def _gather(files: Sequence[str], format: str | None, mapping: Mapping[str, str] | None) -> _Gathered:  # noqa: A002
-    gathered, cleaner = _Gathered(), Cleaner()
-    for name in files:
-        dump = readers.open_dump(name, format=format, mapping=mapping)
-        before = len(gathered.records), len(gathered.rejects)
-        for item in progress(dump.items, f"reading {Path(name).name}"):
-            cleaned = cleaner(item) if isinstance(item, Record) else item
-            if isinstance(cleaned, Reject):
-                gathered.rejects.append(cleaned)
-            else:
-                gathered.records.append(cleaned)
-        records, rejects = len(gathered.records) - before[0], len(gathered.rejects) - before[1]
-        gathered.sources.append(
-            {"file": name, "format": dump.format, "read": records + rejects, "records": records, "rejects": rejects}
-        )
-    return gathered
-
-
-def _columns(
-    records: Sequence[CleanRecord], table: LabelTable, taxonomy: Taxonomy, agreement: Agreement
-) -> tuple[dict[str, list[Any]], int]:
-    keys = [title_key(record.raw.title) for record in records]
-    groups = group(keys, [record.abstract for record in records])
-    rows, conflicts = [], 0
-    for record, key, number in zip(records, keys, groups, strict=True):
-        found = table.find(id=record.id, key=key)
-        labels = [*found, *_own_labels(record.raw, taxonomy)]
-        label = resolve(labels, len(taxonomy.areas))
-        agreement.add(labels)
-        conflicts += label.conflicts
-        rows.append(
-            {
-                "id": record.id,
-                "key": key,
-                "title": record.title or None,
-                "abstract": record.abstract,
-                "title_raw": record.raw.title,
-                "abstract_raw": record.raw.abstract,
-                "venue": taxonomy.venue(record.raw.venue),
-                "venue_raw": record.raw.venue,
-                "year": record.raw.year,
-                "part": next((label.part for label in found if label.part), record.raw.part),
-                "random": next((label.random for label in found if label.random is not None), None),
-                "areas": taxonomy.decode(label.values) if label.known.any() else None,
-                "known": taxonomy.decode(label.known) if label.source else None,
-                "label_source": label.source,
-                "sure": label.sure if label.source else None,
-                "group": int(number),
-                "file": record.raw.file,
-                "line": record.raw.line,
-                "n": record.raw.n,
-            }
-        )
-    return {name: [_stored(row[name]) for row in rows] for name in rows[0]}, conflicts
-
-
-def _stored(value: Any) -> Any:
-    return storable(value) if isinstance(value, str) else value
-
-
-def _own_labels(record: Record, taxonomy: Taxonomy) -> Iterator[Label]:
-    size = len(taxonomy.areas)
-    where = f"{record.file}: record {record.n}"
-    if record.areas is not None:
-        judged = _encode(record.judged, taxonomy, where) if record.judged else np.ones(size, dtype=np.bool_)
-        yield Label("read", _encode(record.areas, taxonomy, where), judged, np.zeros(size, dtype=np.bool_), record.sure)
-    if record.declared:
-        declared = taxonomy.encode(taxonomy.declared(record.declared))
-        yield Label("declared", declared, declared, np.zeros(size, dtype=np.bool_))
-
-
-def _encode(areas: Sequence[str], taxonomy: Taxonomy, where: str) -> BoolArray:
-    try:
-        return taxonomy.encode(areas)
-    except DataError as error:
-        raise DataError(error.what, where=where, remedy=error.remedy) from error
-
-
-def _reject_row(reject: Reject) -> dict[str, Any]:
-    return {name: getattr(reject, name) for name in ("file", "line", "n", "reason", "detail")}
-
-
-def _manifest(gathered: _Gathered, columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> dict[str, Any]:
-    records, rejects = len(gathered.records), len(gathered.rejects)
-    labels = zip(columns["label_source"], columns["areas"], strict=True)
-    counted = Counter(source for source, areas in labels if areas is not None)
-    return {
-        "read": records + rejects,
-        "records": records,
-        "rejects": rejects,
-        "reject_reasons": dict(Counter(reject.reason for reject in gathered.rejects)),
-        "duplicates": records - len(set(columns["group"])),
-        "labelled": {source: counted[source] for source in RANK if counted[source]},
-        "fingerprint": _fingerprint(columns, taxonomy),
-        "sources": gathered.sources,
-        "taxonomy": {"digest": taxonomy.digest, **taxonomy.source},
-        "version": __version__,
-    }
-
-
-def _fingerprint(columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> str:
-    digest = hashlib.sha256(taxonomy.digest.encode())
-    for row in zip(*(columns[name] for name in _CONTENT), strict=True):
-        digest.update(json.dumps(row, ensure_ascii=True).encode())
-    return digest.hexdigest()[:16]
-
-
-def _schema() -> "pa.Schema":
-    import pyarrow as pa
-
-    texts = ("id", "key", "title", "abstract", "title_raw", "abstract_raw", "venue", "venue_raw")
-    return pa.schema(
-        [
-            *((name, pa.string()) for name in texts),
-            ("year", pa.int32()),
-            ("part", pa.string()),
-            ("random", pa.bool_()),
-            ("areas", pa.list_(pa.string())),
-            ("known", pa.list_(pa.string())),
-            ("label_source", pa.string()),
-            ("sure", pa.bool_()),
-            ("group", pa.int64()),
-            ("file", pa.string()),
-            ("line", pa.int64()),
-            ("n", pa.int64()),
-        ]
-    )
-
-
-def _write_records(path: Path, columns: Mapping[str, list[Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.table(dict(columns), schema=_schema()), path, compression="zstd")
 
 
 @dataclass(frozen=True)
@@ -426,20 +158,23 @@ def read_ingested(folder: Path) -> tuple[dict[str, Any], Taxonomy, "pa.Table"]:
     """Return manifest, taxonomy and all records of an ingested corpus; raises ArtifactError as `load_corpus`."""
     manifest = _read_manifest(folder)
     taxonomy = parse_taxonomy({k: v for k, v in manifest["taxonomy"].items() if k != "digest"}, where=str(folder))
-    table = _read_records(folder / _RECORDS)
-    if _fingerprint({name: table.column(name).to_pylist() for name in _CONTENT}, taxonomy) != manifest["fingerprint"]:
+    table = _read_records(folder / RECORDS)
+    if (
+        content_fingerprint({name: table.column(name).to_pylist() for name in _CONTENT}, taxonomy)
+        != manifest["fingerprint"]
+    ):
         raise ArtifactError("changed since ingest", where=folder, remedy="ingest again")
     return manifest, taxonomy, table
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    if not (folder / _MANIFEST).is_file():
+    if not (folder / MANIFEST).is_file():
         raise ArtifactError(
             "no ingested corpus here", where=folder, remedy="make one with `abstag ingest PATH... -o DIR`"
         )
-    manifest = read_json(folder / _MANIFEST)
+    manifest = read_json(folder / MANIFEST)
     if not isinstance(manifest, dict) or not all(fits(manifest.get(key, ...), kind) for key, kind in _KEYS.items()):
-        raise ArtifactError("the manifest lacks keys", where=folder / _MANIFEST, remedy="ingest again")
+        raise ArtifactError("the manifest lacks keys", where=folder / MANIFEST, remedy="ingest again")
     return manifest
 
 
@@ -448,7 +183,7 @@ def _read_records(path: Path) -> "pa.Table":
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, schema=_schema())
+        table = pq.read_table(path, schema=schema())
         table.validate(full=True)
     except (OSError, pa.ArrowException) as error:
         raise ArtifactError(f"cannot be read: {error}", where=path, remedy="ingest again") from error
@@ -466,17 +201,32 @@ def _representatives(table: "pa.Table") -> Any:
     return Dataset(table.take(sorted(row for _, row in best.values())))
 
 
-def manifest_summary(manifest: Mapping[str, Any]) -> str:
-    """Return the manifest in a few lines for people."""
-    labelled = ", ".join(f"{count} {source}" for source, count in manifest["labelled"].items()) or "none"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in manifest["reject_reasons"].items())
-    differing, unmatched = manifest["label_conflicts"], manifest["unmatched_labels"]
-    lines = [
-        f"read {manifest['read']} = {manifest['records']} records + {manifest['rejects']} rejects",
-        f"rejected: {reasons or 'none'}",
-        f"duplicates: {manifest['duplicates']}",
-        f"labelled: {labelled}",
-        f"label rows without a record: {unmatched}; cells on which labels differ: {differing}",
-        f"fingerprint: {manifest['fingerprint']}",
-    ]
-    return "\n".join(lines)
+def content_fingerprint(columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> str:
+    """Return the hash of the records' content and of the taxonomy."""
+    digest = hashlib.sha256(taxonomy.digest.encode())
+    for row in zip(*(columns[name] for name in _CONTENT), strict=True):
+        digest.update(json.dumps(row, ensure_ascii=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def schema() -> "pa.Schema":
+    """Return the columns of ``records.parquet`` with their types."""
+    import pyarrow as pa
+
+    texts = ("id", "key", "title", "abstract", "title_raw", "abstract_raw", "venue", "venue_raw")
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in texts),
+            ("year", pa.int32()),
+            ("part", pa.string()),
+            ("random", pa.bool_()),
+            ("areas", pa.list_(pa.string())),
+            ("known", pa.list_(pa.string())),
+            ("label_source", pa.string()),
+            ("sure", pa.bool_()),
+            ("group", pa.int64()),
+            ("file", pa.string()),
+            ("line", pa.int64()),
+            ("n", pa.int64()),
+        ]
+    )

@@ -12,10 +12,11 @@ import numpy as np
 
 from abstag import readers
 from abstag.bundle import Bundle
-from abstag.corpus import Cleaner, CleanRecord, Corpus
+from abstag.corpus import Corpus
 from abstag.errors import ArtifactError, DataError
 from abstag.evaluation import part_metrics, score_table
 from abstag.files import new_file, to_json
+from abstag.ingest import Cleaner, CleanRecord
 from abstag.progress import progress
 from abstag.records import Documents, FloatArray, Record, Reject, title_key
 
