@@ -1,0 +1,69 @@
+"""Write the tables of benchmarks/README.md from the committed results.
+
+usage: python benchmarks/make_tables.py
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from abstag.report.table import markdown
+
+HERE = Path(__file__).parent
+
+
+def tables() -> dict[str, str]:
+    """Return the text between the marks of each name in README."""
+    tuning, scoring = (result(name) for name in ("fine_tuning", "scoring"))
+    return {"fine_tuning": training_table(tuning), "quality": quality_line(tuning), "scoring": scoring_table(scoring)}
+
+
+def result(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def training_table(found: Mapping[str, Any]) -> str:
+    rows = [
+        [name, f"{median(variant['samples_per_second']):.1f}", f"{variant['ratio']:.2f}"]
+        for name, variant in found["speed"]["variants"].items()
+    ]
+    return markdown(["step (each with those above it)", "samples/s", "ratio"], rows)
+
+
+def quality_line(found: Mapping[str, Any]) -> str:
+    one = found["quality"]
+    scores = " and ".join(f"{value:.3f} ({name})" for name, value in one["macro_f1"].items())
+    return (
+        f"Trained on {one['trained_on']:,} papers, scored on {one['scored']:,} others of the training part: "
+        f"macro-F1 {scores}; difference {one['difference']:+.3f}, one-sided 95 % bound {one['lower_bound_95']:+.3f}."
+    )
+
+
+def scoring_table(found: Mapping[str, Any]) -> str:
+    rows = [
+        [name, f"{median(rates):.1f}", f"{found['ratio'][name]:.2f}"]
+        for name, rates in found["texts_per_second"].items()
+    ]
+    text = (
+        f"Scores differ from the pipeline's by at most {found['largest_difference_of_scores']:.0e}. Matrix products "
+        f"alone would allow {found['ceiling_texts_per_second']:.1f} texts/s ({median(found['matmul_gflops']):.0f} "
+        f"GFLOP/s over {found['gflop_per_paper']:.1f} GFLOP a paper): {found['share_of_ceiling']:.0%} is reached."
+    )
+    return f"{markdown(['variant', 'texts/s', 'ratio'], rows)}\n\n{text}"
+
+
+def page() -> str:
+    """Return README with its tables made anew."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    for name, table in tables().items():
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+        text = re.sub(pattern, lambda found, table=table: f"{found[1]}\n{table}\n\n{found[2]}", text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    (HERE / "README.md").write_text(page(), encoding="utf-8")
