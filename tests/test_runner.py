@@ -502,3 +502,17 @@ def test_papers_without_labels_are_of_parts_that_may_be_seen(parts: Corpus) -> N
     found = {part[name] for _, aid in Aided.given for name in aid.unlabelled().ids}
     assert "train" in found
     assert "random" not in found
+
+
+class Dear(Keywords):
+    """Takes long to fit, it says."""
+
+    dear = True
+
+
+@pytest.mark.parametrize(("policy", "warned"), [(FAST, True), (Policy("holdout"), False)])
+def test_many_long_fits_are_warned_of(
+    policy: Policy, warned: bool, corpus: Corpus, caplog: pytest.LogCaptureFixture
+) -> None:
+    score_splits(make(corpus, classifier=Dear(), policy=policy))
+    assert ("dear takes long to fit, and is fitted 3 times on each split" in caplog.text) == warned

@@ -309,7 +309,10 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
     ConfigError
         The split leaves a side empty, or a run that the classifier learns from was trained on test papers.
     """
-    corpus = experiment.corpus
+    corpus, policy = experiment.corpus, experiment.policy
+    if experiment.classifier.dear and policy.method == "folds":
+        text = "%s takes long to fit, and is fitted %d times on each split; with decision=holdout once"
+        _LOG.warning(text, experiment.label, policy.folds + 1)
     read = corpus.scorable & experiment.visible
     if not read.any():
         raise DataError(

@@ -117,11 +117,14 @@ class Classifier(ABC):
     ----------
     needs_labels
         False for classifiers that learn nothing from targets (rules, scores from elsewhere).
+    dear
+        True for classifiers that take minutes to fit, so that a run warns before it fits many.
     aid
         What ``_fit`` may use beside papers and targets.
     """
 
     needs_labels: ClassVar[bool] = True
+    dear: ClassVar[bool] = False
     scorer_: Scorer
     aid: Aid = Aid()
 

@@ -35,6 +35,8 @@ class Embedding(Classifier, BaseEstimator):
         auto, cpu, cuda or mps.
     """
 
+    dear: ClassVar[bool] = True
+
     def __init__(self, encoder: str = "all-minilm-l6-v2", max_tokens: int = 256, device: str = "auto") -> None:
         self.encoder, self.max_tokens, self.device = encoder, max_tokens, device
 

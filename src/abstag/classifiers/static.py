@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class Static(Embedding):
     dropout
         Of the mean vector before the head, in [0, 1).
     """
+
+    dear: ClassVar[bool] = False
 
     def __init__(  # noqa: PLR0913
         self,
