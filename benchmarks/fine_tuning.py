@@ -30,7 +30,7 @@ from transformers import (
 )
 
 from abstag import metrics
-from abstag.classifiers.base import Aid, Classifier
+from abstag.classifiers.base import Classifier
 from abstag.classifiers.embeddings import cells
 from abstag.classifiers.encoder import find_encoder
 from abstag.classifiers.finetuned import FineTuned
@@ -76,7 +76,7 @@ class PlainTrainer(Classifier, BaseEstimator):
             model.bert.encoder.layer[:4].requires_grad_(requires_grad=False)
         self.tokenizer_ = AutoTokenizer.from_pretrained(folder)
         arguments = TrainingArguments(
-            output_dir=tempfile.mkdtemp(),
+            output_dir=str(Path(tempfile.gettempdir()) / "plain-trainer"),
             per_device_train_batch_size=BATCH,
             per_device_eval_batch_size=BATCH,
             num_train_epochs=self.epochs,
@@ -110,16 +110,15 @@ def speed(corpus: Corpus, papers: int, rounds: int) -> dict[str, Any]:
     documents, known = corpus.documents[rows], corpus.known[rows]
     targets = Targets(corpus.values[rows], known, known.astype(np.float64))
     names = ["plain", "like-length batches", "attention dropout off", "embeddings frozen", "four layers frozen"]
-    variants: dict[str, Callable[[], int]] = {
-        name: plain(documents, targets, corpus.taxonomy, steps) for steps, name in enumerate(names)
+    variants: dict[str, Callable[[], tuple[int, float]]] = {
+        name: plain(documents, targets, steps) for steps, name in enumerate(names)
     }
     variants["frozen layers run once (minilm)"] = ours(documents, targets, corpus.taxonomy)
     found: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(rounds):
         for name, job in variants.items():
-            begun = time.perf_counter()
-            samples = job()
-            found[name].append(samples / (time.perf_counter() - begun))
+            samples, seconds = job()
+            found[name].append(samples / seconds)
             print(f"{name}: {found[name][-1]:.1f} samples/s", flush=True)
     ratios = {
         name: [rate / base for rate, base in zip(rates, found["plain"], strict=True)] for name, rates in found.items()
@@ -130,25 +129,29 @@ def speed(corpus: Corpus, papers: int, rounds: int) -> dict[str, Any]:
     return {"papers": papers, "batch": BATCH, "tokens": TOKENS, "epochs": EPOCHS, "variants": table}
 
 
-def plain(documents: Documents, targets: Targets, taxonomy: Taxonomy, steps: int) -> Callable[[], int]:
-    def job() -> int:
-        PlainTrainer(epochs=1, steps=steps).fit(documents, targets, taxonomy=taxonomy)
-        return len(documents)
+def plain(documents: Documents, targets: Targets, steps: int) -> Callable[[], tuple[int, float]]:
+    """One epoch; loading the model is not counted."""
+
+    def job() -> tuple[int, float]:
+        trainer = PlainTrainer(epochs=1, steps=steps).trainer(documents, targets)
+        begun = time.perf_counter()
+        trainer.train()
+        return len(documents), time.perf_counter() - begun
 
     return job
 
 
-def ours(documents: Documents, targets: Targets, taxonomy: Taxonomy) -> Callable[[], int]:
-    """All of a fit of three epochs: running the frozen layers and fitting the first head are counted."""
+def ours(documents: Documents, targets: Targets, taxonomy: Taxonomy) -> Callable[[], tuple[int, float]]:
+    """All of a fit of three epochs: loading, running the frozen layers, and fitting the first head are counted."""
 
-    def job() -> int:
+    def job() -> tuple[int, float]:
         from abstag.classifiers._training import FrozenOutputs
 
         FrozenOutputs._last = None
-        FineTuned(epochs=EPOCHS, batch_size=BATCH, max_tokens=TOKENS).fit(
-            documents, targets, taxonomy=taxonomy, aid=Aid()
-        )
-        return EPOCHS * len(documents)
+        model = FineTuned(epochs=EPOCHS, batch_size=BATCH, max_tokens=TOKENS)
+        begun = time.perf_counter()
+        model.fit(documents, targets, taxonomy=taxonomy)
+        return EPOCHS * len(documents), time.perf_counter() - begun
 
     return job
 
@@ -169,6 +172,7 @@ def quality(corpus: Corpus, limit: int) -> dict[str, Any]:
             policy=Policy("holdout"),
             training=training,
             config={},
+            seed=1,  # another quarter than that on which minilm's settings were chosen
         )
         outcome = score_splits(experiment)
         tables[name], seconds[name] = outcome.scores, outcome.fitted[0].seconds

@@ -20,6 +20,7 @@ from abstag.classifiers.encoder import Encoder, EncoderScorer
 from abstag.classifiers.linear import LogReg, tfidf
 from abstag.classifiers.scorers import EnsembleScorer, LinearScorer, PriorScorer, StaticScorer
 from abstag.cli import main
+from abstag.corpus import load_corpus
 from abstag.decision import Decision
 from abstag.errors import ConfigError
 from abstag.files import new_folder
@@ -304,3 +305,22 @@ class TestRunning:
     def test_a_teacher_that_was_trained_on_held_out_papers_is_refused(self, start: Start) -> None:
         start("classifier=svm", "data.limit=40", *HOLDOUT)
         start(*DISTILLED, "classifier.teacher=svm", code=1)
+
+    def test_the_run_of_the_same_experiment_is_preferred(self, start: Start) -> None:
+        _, store = start("classifier=logreg", "name=mine", *HOLDOUT)
+        start(*DISTILLED, "name=mine")
+        start(*DISTILLED)
+        assert len(list(store.root.glob("distilled-*"))) == 2
+
+    def test_keys_name_all_papers_that_were_learnt_from(self, start: Start, embedded: Path) -> None:
+        corpus = load_corpus(embedded)
+        start("classifier=logreg", "data.limit=40", *HOLDOUT)
+        _, store = start(*DISTILLED, "data.limit=40")
+        result = load_result(store.find("distilled"))
+        tested = set(read_scores(store.find("distilled")).ids)
+        keys = load_bundle(store.find("distilled") / "bundle").training_keys
+        assert result.rows["train"] == [40]
+        assert keys & {*corpus.documents.ids} == {*corpus.documents.ids} - tested
+        _, store = start(*ENSEMBLE)
+        member = load_bundle(store.find("nb") / "bundle").training_keys
+        assert load_bundle(store.find("ensemble") / "bundle").training_keys == member

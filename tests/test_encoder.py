@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,3 +192,34 @@ def test_nothing_here_imports_torch_before_it_is_used() -> None:
     code = "import sys, abstag.bundle, abstag.classifiers.embeddings; print('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+def test_a_folders_name_is_its_identity_not_its_place(go: Go, embedded: Path, tmp_path: Path) -> None:
+    words = ("run", "classifier=zeroshot", f"data.path={embedded}", *SHORT, "keep_bundle=false")
+    for place in ("here", "there"):
+        (tmp_path / place / "tiny").mkdir(parents=True)
+        make_encoder(tmp_path / place / "tiny")
+        go(*words, f"classifier.encoder={tmp_path / place / 'tiny'}", f"runs_dir={tmp_path / 'runs'}", code=0)
+    assert len(list((tmp_path / "runs").glob("zeroshot-*"))) == 1
+
+
+def test_a_bundle_of_an_encoder_names_whose_weights_it_holds(encoder: Encoder, tmp_path: Path) -> None:
+    bundle = TestBundle().bundle(encoder)
+    for notice, there in (("Weights of the tiny encoder.", True), ("", False)):
+        bundle.scorer.notice = notice
+        with new_folder(tmp_path / str(there)) as folder:
+            save_bundle(folder, bundle, "card")
+        assert (tmp_path / str(there) / "NOTICE").exists() == there
+        assert load_bundle(tmp_path / str(there)).scorer.notice == notice
+
+
+def test_fewer_layers_of_alternating_kinds_come_back_from_a_bundle(tmp_path: Path) -> None:
+    from transformers import ModernBertConfig, ModernBertModel
+
+    folder = make_encoder(tmp_path)
+    size: Any = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 32}
+    config = ModernBertConfig(vocab_size=67, max_position_embeddings=64, pad_token_id=0, **size)
+    ModernBertModel(config).save_pretrained(folder)
+    made = EncoderScorer(Encoder.load(folder, max_tokens=32, layers=2, device="cpu"), np.ones((4, 16)), np.zeros(4))
+    loaded = EncoderScorer.restore(made.state())
+    np.testing.assert_array_equal(loaded(documents(TEXTS)), made(documents(TEXTS)))

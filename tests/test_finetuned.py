@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from scipy.special import expit
 
 from abstag.bundle import Bundle, load_bundle, save_bundle
 from abstag.classifiers import _training
@@ -261,11 +261,23 @@ class TestFrozenOutputs:
         assert len(calls) == 1
         assert not torch.equal(changed[[0]], first[[0]])
 
-    def test_where_memory_lacks_the_layers_run_each_time(self, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_where_memory_lacks_a_file_serves(self, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
         kept = scores(make())
-        monkeypatch.setattr(_training, "_fits", lambda *_: False)
-        monkeypatch.setattr(_training, "FrozenOutputs", None)
-        np.testing.assert_allclose(expit(scores(make())), expit(kept), atol=0.02)
+        monkeypatch.setattr(_training.FrozenOutputs, "_last", None)
+        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=0))
+        np.testing.assert_array_equal(scores(make()), kept)
+
+    def test_where_nothing_holds_them_the_remedy_is_named(self, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_training.FrozenOutputs, "_last", None)
+        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=0))
+        monkeypatch.setattr("psutil.disk_usage", lambda _: SimpleNamespace(free=0))
+        with pytest.raises(ConfigError, match=r"classifier\.frozen_layers: .* GiB of memory, or in .*; set it to 0"):
+            fitted(make())
+
+    def test_numbers_beyond_float16_are_refused(self, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_training, "frozen_output", lambda *_: (torch.full((32, 64, 16), 1e5), None))
+        with pytest.raises(ConfigError, match=r"frozen_layers: .* beyond float16; set it to 0"):
+            _training.FrozenOutputs(encoder, encoder.encode(Documents(["a"], ["graph"], ["beyond float16"])), 1)
 
     def test_the_layers_are_put_back(self, make: Make, encoder: Encoder) -> None:
         kept = list(encoder.layers)

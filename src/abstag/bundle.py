@@ -19,7 +19,7 @@ from abstag.taxonomy import Taxonomy, parse_taxonomy
 
 FORMAT = 1
 _WEIGHTS, _STRINGS, _KEYS, _CARD, _HEAD = "weights.safetensors", "strings.json", "keys.json", "README.md", "bundle.json"
-_NOTICE = "NOTICE"
+_FILES, _NOTICE = (_WEIGHTS, _STRINGS, _KEYS, _CARD), "NOTICE"
 _PROBE = Documents(
     ["probe-1", "probe-2"],
     ["A graph neural network for molecules", ""],
@@ -72,7 +72,8 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
     (folder / _STRINGS).write_text(json.dumps(state.strings, ensure_ascii=False), encoding="utf-8")
     (folder / _KEYS).write_text(json.dumps(sorted(bundle.training_keys), ensure_ascii=False), encoding="utf-8")
     (folder / _CARD).write_text(card, encoding="utf-8")
-    (folder / _NOTICE).write_text(bundle.scorer.notice, encoding="utf-8")
+    if bundle.scorer.notice:
+        (folder / _NOTICE).write_text(bundle.scorer.notice, encoding="utf-8")
     head = {
         "format": FORMAT,
         "abstag": __version__,
@@ -81,7 +82,7 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
         "taxonomy": dict(bundle.taxonomy.source),
         "decision": _decision_json(bundle.decision),
         "self_test": bundle.probabilities(_PROBE).tolist(),
-        "checksums": {name: file_hash(folder / name) for name in (_WEIGHTS, _STRINGS, _KEYS, _CARD, _NOTICE)},
+        "checksums": {name: file_hash(folder / name) for name in (*_FILES, _NOTICE) if (folder / name).exists()},
     }
     write_json(folder / _HEAD, head | {"digest": canonical_hash(head)})
 

@@ -323,6 +323,9 @@ def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle"}}
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
+    encoder = kept["classifier"].get("encoder")
+    if encoder and Path(encoder).is_dir():  # its content is in the fingerprint
+        kept["classifier"]["encoder"] = Path(encoder).name
     return kept
 
 

@@ -5,7 +5,7 @@ import platform
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from abstag import __version__
 from abstag.resources import resource
@@ -22,7 +22,15 @@ def numeric_versions() -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Return the versions and machine that a result is kept with, the git revision of a checkout among them."""
     machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    return numeric_versions() | machine | {"git": _git_revision()}
+    return numeric_versions() | _installed("torch", "transformers", "accelerate") | machine | {"git": _git_revision()}
+
+
+def _installed(*names: str) -> dict[str, str]:
+    found = {}
+    for name in names:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def _git_revision() -> str:

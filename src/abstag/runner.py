@@ -23,7 +23,8 @@ from abstag.environment import numeric_versions, peak_memory, versions
 from abstag.errors import AbstagError, ConfigError, DataError
 from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
-from abstag.records import BoolArray, IntArray, Targets
+from abstag.labels import SCORED
+from abstag.records import BoolArray, Documents, IntArray, Targets
 from abstag.results import RunResult, ScoredDocuments, ScoreTable
 from abstag.store import Store, rows_fingerprint
 
@@ -172,11 +173,13 @@ def _member(experiment: Experiment, store: Store, name: str) -> RunResult:
     where = f"classifier {experiment.label}"
     named = [run for run in store.results() if run.status == "done" and name in {run.classifier, run.id}]
     alike = [run for run in named if not _differs(experiment, run)]
-    if len(alike) == 1:
-        if not (store.folder(alike[0].id) / "bundle").is_dir():
-            remedy = "delete its folder and run it again with keep_bundle=true"
-            raise ConfigError(f"{alike[0].id} has kept no bundle", where=where, remedy=remedy)
-        return alike[0]
+    alike = [run for run in alike if run.experiment == experiment.name] or alike
+    kept = [run for run in alike if (store.folder(run.id) / "bundle").is_dir()]
+    if alike and not kept:
+        remedy = "delete its folder and run it again with keep_bundle=true"
+        raise ConfigError(f"{alike[0].id} has kept no bundle", where=where, remedy=remedy)
+    if len(kept) == 1:
+        return kept[0]
     what = f"{len(alike) or 'no'} finished runs of {name!r} have this corpus, split, decision and seed"
     if len(named) == 1 and not alike:
         what = f"{named[0].id} has another {_differs(experiment, named[0])[0]}"
@@ -194,22 +197,30 @@ def _differs(experiment: Experiment, run: RunResult) -> list[str]:
     same = {
         "corpus": run.corpus["fingerprint"] == experiment.corpus.fingerprint,
         **{key: theirs.get(key) == ours.get(key) for key in ("split", "decision", "seed")},
-        **{f"data.{key}": _data(theirs, key) == _data(ours, key) for key in ("limit", "without_parts")},
+        "choice of papers (data)": _papers(theirs) == _papers(ours),
     }
     return [key for key, equal in same.items() if not equal]
 
 
-def _data(config: Mapping[str, Any], key: str) -> Any:
-    return (config.get("data") or {}).get(key)
+def _papers(config: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what decides which papers are held out; labels but read ones matter where papers are drawn at random."""
+    data = config.get("data") or {}
+    limit, weights = data.get("limit"), data.get("weights") or {}
+    used = {source for source, weight in weights.items() if weight > 0 and (limit or source in SCORED)}
+    return limit, data.get("without_parts"), used, bool(limit and data.get("declared_negatives"))
 
 
 class Fitted(NamedTuple):
-    """A classifier fitted on training rows, with the decision fitted on rows that it had not seen."""
+    """A classifier fitted on training rows, with the decision fitted on rows that it had not seen.
+
+    ``texts`` are further rows, whose texts alone were learnt from.
+    """
 
     classifier: Classifier
     decision: Decision
     rows: IntArray
     seconds: float
+    texts: IntArray
 
 
 class Outcome(NamedTuple):
@@ -234,8 +245,9 @@ def run(experiment: Experiment, store: Store) -> RunResult:
         A run that the classifier needs is missing.
     """
     experiment = with_members(experiment, store)
-    found = store.done(experiment.id)
+    found, workdir = store.done(experiment.id), store.root / ".checkpoints" / experiment.id
     if found is not None:
+        shutil.rmtree(workdir, ignore_errors=True)
         _LOG.info("%s: done before, skipped", experiment.id)
         return found
     started = RunResult(
@@ -254,14 +266,14 @@ def run(experiment: Experiment, store: Store) -> RunResult:
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
     _LOG.info("%s: running", experiment.id)
-    workdir = store.root / ".checkpoints" / experiment.id
     try:
         return _run(experiment, store, started, workdir)
     except Exception as error:
         message = str(error) if isinstance(error, AbstagError) else repr(error)
         failed = replace(started, status="failed", error=message)
         store.save(failed, log=traceback.format_exc())
-        shutil.rmtree(workdir, ignore_errors=True)
+        if isinstance(error, ConfigError | DataError):  # it would fail again; anything else may be gone on from
+            shutil.rmtree(workdir, ignore_errors=True)
         return failed
 
 
@@ -324,9 +336,8 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
     tables, fits, seconds, evidence = [], [], 0.0, list[Evidence]()
     for number, split in enumerate(experiment.splitter.split(experiment.rows, seed=experiment.seed)):
         _refuse_leaks(experiment, split.test)
-        unseen = np.flatnonzero(experiment.visible & ~np.isin(np.arange(len(corpus)), split.test))
-        train = experiment.training_rows(split.train)
-        fitted = fit_tagger(experiment, train, unseen, workdir and workdir / f"split-{number}")
+        train, usable = experiment.training_rows(split.train), split.train[experiment.visible[split.train]]
+        fitted = fit_tagger(experiment, train, usable, workdir and workdir / f"split-{number}")
         documents = corpus.documents[split.test]
         begun = time.perf_counter()
         probabilities = fitted.decision.probabilities(fitted.classifier.decision_function(documents))
@@ -373,26 +384,34 @@ def fit_tagger(
     rows = experiment.rows.take(train)
     inner: splits.Splitter = splits.KFold(policy.folds) if policy.method == "folds" else splits.HoldOut(policy.holdout)
     spare = np.setdiff1d(train if usable is None else usable, train)
+    texts: list[int] = []
+
+    def unlabelled() -> Documents:
+        texts[:] = spare.tolist()
+        return corpus.documents[spare]
+
     begun = time.perf_counter()
     held, scores, classifier = [], [], None
     for number, fold in enumerate(inner.split(rows, seed=seed)):
         held.append(train[fold.test])
         early = held[-1] if policy.method == "holdout" else None
-        aid = _aid(experiment, early, spare, workdir and workdir / f"fold-{number}")
+        aid = _aid(experiment, early, unlabelled, workdir and workdir / f"fold-{number}")
         classifier = _fit(experiment, train[fold.train], aid)
         scores.append(classifier.decision_function(corpus.documents[held[-1]]))
     unseen = np.concatenate(held)
     decision = fit_decision(np.concatenate(scores), corpus.values[unseen], corpus.known[unseen], policy)
     if policy.method == "folds" or classifier is None:
-        classifier = _fit(experiment, train, _aid(experiment, None, spare, workdir and workdir / "all"))
-    return Fitted(classifier, decision, train, time.perf_counter() - begun)
+        classifier = _fit(experiment, train, _aid(experiment, None, unlabelled, workdir and workdir / "all"))
+    return Fitted(classifier, decision, train, time.perf_counter() - begun, np.array(texts, dtype=np.intp))
 
 
-def _aid(experiment: Experiment, held: IntArray | None, spare: IntArray, workdir: Path | None) -> Aid:
+def _aid(
+    experiment: Experiment, held: IntArray | None, unlabelled: Callable[[], Documents], workdir: Path | None
+) -> Aid:
     corpus = experiment.corpus
     held_out = None if held is None else Labelled(corpus.documents[held], experiment.read_targets[held])
     members = [Member(bundle.scorer, bundle.decision.slope, bundle.decision.offset) for bundle in experiment.bundles]
-    return Aid(held_out, lambda: corpus.documents[spare], members, workdir, experiment.seed)
+    return Aid(held_out, unlabelled, members, workdir, experiment.seed)
 
 
 def _fit(experiment: Experiment, rows: IntArray, aid: Aid) -> Classifier:
@@ -418,8 +437,9 @@ def _final(experiment: Experiment, outcome: Outcome, workdir: Path) -> Fitted | 
 def _bundle_writer(experiment: Experiment, final: Fitted, result: RunResult) -> Callable[[Path], None]:
     corpus = experiment.corpus
     names = [*corpus.column("key"), *corpus.column("id")]
-    rows = set(final.rows.tolist())
-    keys = frozenset(name for number, name in enumerate(names) if name and number % len(corpus) in rows)
+    rows = {*final.rows.tolist(), *final.texts.tolist()}
+    own = frozenset(name for number, name in enumerate(names) if name and number % len(corpus) in rows)
+    keys = own.union(*(member.training_keys for member in experiment.bundles))
     bundle = Bundle(result.id, final.classifier.scorer_, final.decision, corpus.taxonomy, keys)
     card = _card(result, _sources(corpus, final.rows), bundle.scorer.notice)
     return lambda folder: save_bundle(folder, bundle, card)

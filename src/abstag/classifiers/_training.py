@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -39,25 +38,12 @@ from abstag.records import FloatArray, Targets
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
+    from abstag.classifiers.finetuned import FineTuned
+
 _LOG = logging.getLogger(__name__)
 _LABELS = ["labels", "weights"]
-_BATCH = 32  # papers that are run through the encoder together, where nothing is learnt
+_BATCH = 32  # papers that are run through the frozen layers together
 _BYTES = 2  # of a float16
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to fine-tune; see `finetuned.FineTuned` for what each means."""
-
-    frozen_layers: int
-    learning_rate: float
-    epochs: int
-    patience: int
-    batch_size: int
-    warmup: float
-    weight_decay: float
-    dropout: float
-    balanced: bool
 
 
 class _Reached(Exception):  # noqa: N818
@@ -112,19 +98,21 @@ class FrozenOutputs:
         self.spans = dict(zip(order, pairwise(ends.tolist()), strict=True))
         key = _digest(encoder, [encoded[row].ids for row in order], frozen)
         if FrozenOutputs._last is None or FrozenOutputs._last[0] != key:
-            FrozenOutputs._last = None
+            FrozenOutputs._last = None  # before room is made for others
             FrozenOutputs._last = key, self._computed(encoder, encoded, order, frozen)
         self.values = FrozenOutputs._last[1]
 
     def _computed(self, encoder: Encoder, encoded: Sequence["Encoding"], order: Sequence[int], frozen: int) -> Tensor:
-        size = sum(len(one.ids) for one in encoded), encoder.model.config.hidden_size
-        values = torch.empty(size, dtype=torch.float16)
+        values = _room(sum(len(one.ids) for one in encoded), encoder.model.config.hidden_size)
         for begin in progress(range(0, len(order), _BATCH), "encoding", "batches"):
             rows = order[begin : begin + _BATCH]
             hidden = frozen_output(encoder, encoder.tensors([encoded[row] for row in rows]), frozen)[0].cpu()
             for row, one in zip(rows, hidden, strict=True):
                 start, end = self.spans[row]
                 values[start:end] = one[: end - start]
+                if not torch.isfinite(values[start:end]).all():
+                    what = "the frozen layers give numbers beyond float16"
+                    raise ConfigError(what, where="classifier.frozen_layers", remedy="set it to 0")
         return values
 
     def __getitem__(self, rows: Sequence[int]) -> Tensor:
@@ -133,8 +121,21 @@ class FrozenOutputs:
         return nn.utils.rnn.pad_sequence(cuts, batch_first=True).float()
 
 
+def _room(tokens: int, size: int) -> Tensor:
+    """Return an empty (tokens, size) float16 tensor: in half of the free memory, or else in an unnamed file."""
+    needed = tokens * size * _BYTES
+    if needed < psutil.virtual_memory().available / 2:
+        return torch.empty((tokens, size), dtype=torch.float16)
+    folder = tempfile.gettempdir()
+    if needed > psutil.disk_usage(folder).free / 2:
+        what = f"the outputs of the frozen layers need {needed / 2**30:.1f} GiB of memory, or in {folder}"
+        raise ConfigError(what, where="classifier.frozen_layers", remedy="set it to 0, or take fewer papers or tokens")
+    with tempfile.NamedTemporaryFile() as file:
+        return torch.from_file(file.name, shared=True, size=tokens * size, dtype=torch.float16).view(tokens, size)
+
+
 def _digest(encoder: Encoder, tokens: Sequence[Sequence[int]], frozen: int) -> str:
-    """Return the hash of all that the frozen outputs depend on."""
+    """Return a hash of whatever the frozen outputs depend on."""
     digest = hashlib.sha256(f"{frozen} {encoder.device}".encode())
     for name, value in encoder.model.state_dict().items():
         digest.update(name.encode() + value.cpu().numpy().tobytes())
@@ -190,6 +191,8 @@ class Net(nn.Module):
     positive_weight
         (k,): how much a positive counts against a negative.
     """
+
+    accepts_loss_kwargs: ClassVar[bool] = False  # the Trainer would hand its own to the encoder
 
     def __init__(self, encoder: Encoder, frozen: int, positive_weight: Tensor, dropout: float) -> None:
         super().__init__()
@@ -258,7 +261,7 @@ def fine_tune(
     encoder: Encoder,
     training: Labelled,
     planes: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
-    settings: Settings,
+    settings: "FineTuned",
     aid: Aid,
 ) -> tuple[FloatArray, FloatArray]:
     """Fine-tune an encoder in place, from a head fitted on its embeddings as they are (Kumar et al. 2022).
@@ -267,6 +270,8 @@ def fine_tune(
     ----------
     planes
         Fits the (k, d) coefficients and (k,) intercepts of a linear head on the training papers' (n, d) embeddings.
+    settings
+        The classifier, for its parameters.
     aid
         Checkpoints go to its folder after each epoch, and a fit that was interrupted goes on from the last whole one.
 
@@ -285,12 +290,12 @@ def fine_tune(
     with tempfile.TemporaryDirectory() as temporary, _enough_memory():
         parts = [training] if aid.held_out is None else [training, aid.held_out]
         encoded = [one for part in parts for one in encoder.encode(part.documents)]
-        frozen = _freeze(encoder, settings.frozen_layers)
-        outputs = FrozenOutputs(encoder, encoded, frozen) if frozen and _fits(encoder, encoded) else None
-        batches = Batches(encoder, encoded, outputs)
+        frozen = settings.frozen_layers
+        _freeze(encoder, frozen)
+        batches = Batches(encoder, encoded, FrozenOutputs(encoder, encoded, frozen) if frozen else None)
         torch.manual_seed(aid.seed)
         net = Net(encoder, frozen, _positive_weight(training.targets, balanced=settings.balanced), settings.dropout)
-        with _replayed(encoder, encoder.tensors(encoded[:1]), frozen if outputs else 0):
+        with _replayed(encoder, encoder.tensors(encoded[:1]), frozen):
             net.start(*planes(_embeddings(net, batches, len(training.documents))))
             arguments = _arguments(settings, aid, encoder.device, aid.workdir or Path(temporary))
             _train(net, batches, [part.targets for part in parts], settings.patience, arguments)
@@ -300,20 +305,21 @@ def fine_tune(
             if not torch.isfinite(logits).all():
                 raise diverged()
         head = net.head
-        coef, intercept = (value.detach().double().cpu().numpy() for value in (head.weight, head.bias))
+        coef, intercept = (value.detach().cpu().double().numpy() for value in (head.weight, head.bias))
         return coef, intercept
 
 
-def _arguments(settings: Settings, aid: Aid, device: str, workdir: Path) -> TrainingArguments:
+def _arguments(settings: "FineTuned", aid: Aid, device: str, workdir: Path) -> TrainingArguments:
     early = aid.held_out is not None
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(workdir),
         per_device_train_batch_size=settings.batch_size,
-        per_device_eval_batch_size=_BATCH,
+        per_device_eval_batch_size=settings.batch_size,
         learning_rate=settings.learning_rate,
         num_train_epochs=settings.epochs,
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
+        max_grad_norm=1.0,
         eval_strategy="epoch" if early else "no",
         save_strategy="epoch",
         save_total_limit=2,
@@ -326,11 +332,14 @@ def _arguments(settings: Settings, aid: Aid, device: str, workdir: Path) -> Trai
         bf16=device == "cuda",
         label_names=_LABELS,
         remove_unused_columns=False,
+        dataloader_pin_memory=False,  # batches are on the device already
         restore_callback_states_from_checkpoint=True,
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,
     )
+    arguments._n_gpu = 1  # with several the Trainer would copy the net to each
+    return arguments
 
 
 def _train(net: Net, batches: Batches, parts: Sequence[Targets], patience: int, arguments: TrainingArguments) -> None:
@@ -350,11 +359,14 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], patience: int, 
     trainer.remove_callback(PrinterCallback)  # which prints to standard output
     workdir = Path(str(arguments.output_dir))
     checkpoint, state = _last_checkpoint(workdir)
-    if early and state and _waited(state) >= patience:  # stopped early before it was interrupted
-        best = load_file(workdir / f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}" / SAFE_WEIGHTS_NAME)
-        net.load_state_dict(best)
-    else:
+    if not (early and state and _waited(state) >= patience):  # it had not stopped early before it was interrupted
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        state = vars(trainer.state)
+    if early:  # by number, since the Trainer's own path to the best is lost when the folder was moved
+        best = workdir / f"{PREFIX_CHECKPOINT_DIR}-{state['best_global_step']}" / SAFE_WEIGHTS_NAME
+        if not best.is_file():
+            raise ArtifactError("the checkpoint of the best epoch is gone", where=best, remedy="run again")
+        net.load_state_dict(load_file(best))
 
 
 def _last_checkpoint(workdir: Path) -> tuple[Path | None, dict[str, Any]]:
@@ -389,21 +401,14 @@ def _metrics(found: Any) -> dict[str, float]:
     return {"average_precision": average_precision(found.predictions, *found.label_ids)}
 
 
-def _freeze(encoder: Encoder, layers: int) -> int:
-    """Freeze all below the layers to train, embeddings included; return the number of frozen layers."""
+def _freeze(encoder: Encoder, layers: int) -> None:
+    """Freeze so many layers, and all that is no layer; raises ConfigError when there are fewer."""
     refuse_more_layers(layers, len(encoder.layers), "classifier.frozen_layers")
     for parameter in encoder.model.parameters():
         parameter.requires_grad = False
     for layer in encoder.layers[layers:]:
         for parameter in layer.parameters():
             parameter.requires_grad = True
-    return layers
-
-
-def _fits(encoder: Encoder, encoded: Sequence["Encoding"]) -> bool:
-    """Whether half of the free memory holds the frozen outputs of these papers."""
-    needed = sum(len(one.ids) for one in encoded) * encoder.model.config.hidden_size * _BYTES
-    return bool(needed < psutil.virtual_memory().available / 2)
 
 
 def _positive_weight(targets: Targets, *, balanced: bool) -> Tensor:

@@ -1,8 +1,8 @@
 """The protocol of all classifiers, and of the scorers that they leave behind.
 
 A classifier is a scikit-learn estimator: its constructor only stores its parameters, `fit` learns, and what it
-learnt ends in an underscore. What a fitted tagger needs at tagging time is its *scorer*, which depends on numpy and
-scipy alone, so that tagging never imports scikit-learn.
+learnt ends in an underscore. What a fitted tagger needs at tagging time is its *scorer*, which never imports
+scikit-learn, and PyTorch only where it runs an encoder.
 """
 
 from abc import ABC, abstractmethod
@@ -151,6 +151,7 @@ class Classifier(ABC):
             check_both_sides(targets, taxonomy)
         self.aid = aid or Aid()
         self._fit(documents, targets, taxonomy)
+        del self.aid  # texts and taggers of others are no part of what was learnt
         return self
 
     def decision_function(self, documents: Documents) -> FloatArray:

@@ -23,7 +23,7 @@ from abstag.taxonomy import Taxonomy
 
 
 class Embedding(Classifier, BaseEstimator):
-    """Base of classifiers on a frozen encoder.
+    """Base of classifiers that start from an encoder.
 
     Parameters
     ----------

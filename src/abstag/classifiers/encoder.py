@@ -1,4 +1,4 @@
-"""A pre-trained text encoder: found by name, loaded without pickle, and run over papers. Only here torch is used."""
+"""A pre-trained text encoder: found by name, loaded without pickle, and run over papers."""
 
 import importlib.metadata
 import importlib.util
@@ -63,7 +63,7 @@ def find_encoder(name: str) -> Path:
 
 
 def _need_torch() -> None:
-    for module in ("torch", "transformers"):
+    for module in ("torch", "transformers", "accelerate"):
         if importlib.util.find_spec(module) is None:
             raise MissingExtraError(module, "transformer")
 
@@ -111,7 +111,7 @@ class Encoder:
     """
 
     def __init__(self, model: Any, tokenizer: "Tokenizer", *, max_tokens: int, device: str = "auto") -> None:
-        self.device = _device(device)
+        self.device = resolve_device(device)
         self.model, self.tokenizer, self.max_tokens = model.to(self.device).eval(), tokenizer, max_tokens
         self.tokenizer.enable_truncation(max_tokens, strategy="longest_first")
         self.tokenizer.no_padding()
@@ -128,6 +128,7 @@ class Encoder:
         ConfigError
             Its files do not fit each other, or it has fewer layers.
         """
+        import torch
         from tokenizers import Tokenizer
         from transformers import AutoConfig, AutoModel
         from transformers.utils import logging
@@ -141,7 +142,9 @@ class Encoder:
                     setattr(config, name, 0.0)
             refuse_more_layers(layers, config.num_hidden_layers, "classifier.layers")
             config.num_hidden_layers = layers or config.num_hidden_layers
-            model = AutoModel.from_pretrained(folder, config=config, use_safetensors=True)
+            if getattr(config, "layer_types", None):
+                config.layer_types = config.layer_types[: config.num_hidden_layers]
+            model = AutoModel.from_pretrained(folder, config=config, use_safetensors=True, dtype=torch.float32)
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         except ConfigError:
             raise
@@ -220,7 +223,8 @@ def refuse_more_layers(asked: int, there: int, where: str) -> None:
         raise ConfigError(f"the encoder has {there} layers, not {asked}", where=where, remedy=f"0 to {there}")
 
 
-def _device(name: str) -> str:
+def resolve_device(name: str) -> str:
+    """Return the device that a name of `DEVICES` stands for here; raises ConfigError when it is not there."""
     import torch
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}

@@ -1,12 +1,12 @@
 """A fine-tuned encoder: its upper layers and a linear head learn from the labels together."""
 
-from dataclasses import fields
+import importlib.metadata
 
 import numpy as np
 
 from abstag.classifiers.base import Labelled
 from abstag.classifiers.embeddings import Embedding
-from abstag.classifiers.encoder import EncoderScorer
+from abstag.classifiers.encoder import EncoderScorer, resolve_device
 from abstag.classifiers.linear import LogReg
 from abstag.errors import ConfigError
 from abstag.records import Documents, Targets
@@ -41,7 +41,7 @@ class FineTuned(Embedding):
     warmup
         In [0, 1).
     weight_decay
-        Of AdamW, ≥ 0.
+        Of AdamW, ≥ 0; gradients are clipped to length 1.
     dropout
         Of the embedding before the head, in [0, 1).
     balanced
@@ -82,15 +82,19 @@ class FineTuned(Embedding):
                 raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}")
         super().check()
 
+    def fingerprint(self) -> str:
+        precision = "bfloat16" if resolve_device(self.device) == "cuda" else "float32"
+        return f"{super().fingerprint()} {precision} accelerate {importlib.metadata.version('accelerate')}"
+
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
-        from abstag.classifiers._training import Settings, fine_tune
+        from abstag.classifiers._training import fine_tune
 
         encoder = self._load(self.layers)
         coef, intercept = fine_tune(
             encoder,
             Labelled(documents, targets),
             lambda matrix: LogReg(C=self.C, balanced=self.balanced).fit_planes(matrix, targets),
-            Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)}),
+            self,
             self.aid,
         )
         self.scorer_ = EncoderScorer(encoder, coef, intercept)

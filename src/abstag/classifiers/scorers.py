@@ -1,4 +1,4 @@
-"""What is left of a classifier at tagging time: numpy and scipy only."""
+"""What is left of a classifier at tagging time: numpy and scipy, and what runs an encoder or a tokenizer."""
 
 import json
 import re

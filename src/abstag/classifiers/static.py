@@ -129,11 +129,12 @@ class Static(Embedding):
                 (losses / weights.sum().clamp(min=1e-6)).backward()  # type: ignore[no-untyped-call]
                 for optimizer in optimizers:
                     optimizer.step()  # type: ignore[no-untyped-call]
-            with torch.no_grad():
-                reached = average_precision(logits(sets[-1].ids, training=False).numpy(), *sets[-1].cells)
-            if reached > best or len(sets) == 1:
-                best, found = reached, state()
-        table_, coef, intercept = found
+            if len(sets) > 1:
+                with torch.no_grad():
+                    reached = average_precision(logits(sets[1].ids, training=False).numpy(), *sets[1].cells)
+                if reached > best:
+                    best, found = reached, state()
+        table_, coef, intercept = found if len(sets) > 1 else state()
         return table_, coef, intercept
 
 
