@@ -81,6 +81,7 @@ class Config:
     plugins: list[str] = field(default_factory=list)
 
 
+_FOLDERS = frozenset({"data.path", "classifier.encoder"})
 _NESTED = (("data", DataConfig), ("decision", DecisionConfig))
 
 
@@ -137,7 +138,7 @@ def launch(arguments: Sequence[str]) -> Launched:
         launched.store = Store(Path(config.runs_dir))
         choice = HydraConfig.get().runtime.choices.get("classifier", "classifier")
         try:
-            command = _command(HydraConfig.get().overrides.task, config)
+            command = _command(HydraConfig.get().overrides.task)
             launched.add(run(replace(build(config, choice), command=command), launched.store))
         except (AbstagError, OmegaConfBaseException, OSError) as error:
             failure = _one_line(error, arguments)
@@ -170,11 +171,13 @@ def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
             os.environ["HYDRA_FULL_ERROR"] = full
 
 
-def _command(overrides: Sequence[str], config: DictConfig) -> str:
-    """Return the command line that gives a job again, without ``runs_dir`` and the folders above the corpus."""
-    kept = [word for word in overrides if not word.startswith("runs_dir=")]
-    place = Path(config.data.path).resolve().name if config.data.path else ""
-    named = [f"data.path={place}" if word.startswith("data.path=") else word for word in kept]
+def _command(overrides: Sequence[str]) -> str:
+    """Return the command line that gives a job again, without ``runs_dir`` and the places of folders that it names."""
+    kept = [word.partition("=") for word in overrides if not word.startswith("runs_dir=")]
+    named = [
+        f"{key}{sign}{Path(value).resolve().name if key in _FOLDERS and Path(value).is_dir() else value}"
+        for key, sign, value in kept
+    ]
     return shlex.join(["abstag", "run", *named])
 
 
