@@ -18,7 +18,8 @@ HERE = Path(__file__).parent
 def tables() -> dict[str, str]:
     """Return the text between the marks of each name in README."""
     tuning, scoring = (result(name) for name in ("fine_tuning", "scoring"))
-    return {"fine_tuning": training_table(tuning), "quality": quality_line(tuning), "scoring": scoring_table(scoring)}
+    quality = {"quality": quality_line(tuning)} if "quality" in tuning else {}
+    return {"fine_tuning": training_table(tuning), "scoring": scoring_table(scoring), **quality}
 
 
 def result(name: str) -> dict[str, Any]:

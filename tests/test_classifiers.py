@@ -92,7 +92,7 @@ def score_file(folder: Path, text: str | None = None) -> str:
     return str(folder / "scores.csv")
 
 
-TINY = {"frozen_layers": 1, "dimensions": 8}  # what the tiny encoder allows
+TINY = {"layers": 2, "frozen_layers": 1, "dimensions": 8}  # what the tiny encoder allows
 
 
 @pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)

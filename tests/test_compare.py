@@ -223,7 +223,7 @@ def test_two_settings_of_one_classifier_are_told_apart_by_run(store: Store) -> N
 
 def test_real_runs_of_the_demo(demo_runs: Path) -> None:
     store = Store(demo_runs)
-    folders = [store.folder(result.id) for result in store.of_experiment("demo")]
+    folders = [store.folder(result.id) for result in store.of_experiment("embedded")]
     pairs = compare(folders)["pairs"]
     best = {frozenset((pair["a"], pair["b"])): pair for pair in pairs if pair["metric"] == "macro_f1"}
     assert best.keys() == {frozenset(pair) for pair in itertools.combinations(("prior", "keywords", "nb"), 2)}

@@ -29,7 +29,7 @@ from abstag.classifiers.base import Classifier
 from abstag.corpus import Corpus, load_corpus
 from abstag.decision import Policy
 from abstag.errors import AbstagError, ArtifactError, ConfigError, near, refused
-from abstag.files import file_hash, read_json
+from abstag.files import file_hash, is_folder, read_json
 from abstag.ingest import ingest
 from abstag.labels import RANK
 from abstag.resources import resource
@@ -175,7 +175,7 @@ def _command(overrides: Sequence[str]) -> str:
     """Return the command line that gives a job again, without ``runs_dir`` and the places of folders that it names."""
     kept = [word.partition("=") for word in overrides if not word.startswith("runs_dir=")]
     named = [
-        f"{key}{sign}{Path(value).resolve().name if key in _FOLDERS and Path(value).is_dir() else value}"
+        f"{key}{sign}{Path(value).resolve().name if key in _FOLDERS and is_folder(value) else value}"
         for key, sign, value in kept
     ]
     return shlex.join(["abstag", "run", *named])
@@ -327,7 +327,7 @@ def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
     encoder = kept["classifier"].get("encoder")
-    if encoder and Path(encoder).is_dir():  # its content is in the fingerprint
+    if encoder and is_folder(encoder):  # its content is in the fingerprint
         kept["classifier"]["encoder"] = Path(encoder).name
     return kept
 

@@ -120,6 +120,11 @@ def canonical_hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(_canonical(value), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
+def is_folder(name: str) -> bool:
+    """Whether there is a folder of this name; a name that the system refuses is none."""
+    return os.path.isdir(name)  # noqa: PTH112  # `Path.is_dir` raises for names that are too long
+
+
 def file_hash(path: Path) -> str:
     """Return the SHA-256 (hex) of a file's bytes."""
     try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from abstag.classifiers.base import Scorer, State
 from abstag.errors import ConfigError, MissingExtraError
-from abstag.files import file_hash
+from abstag.files import file_hash, is_folder
 from abstag.progress import progress
 from abstag.records import Documents, FloatArray
 
@@ -50,7 +50,7 @@ def find_encoder(name: str) -> Path:
         if spec is None or spec.origin is None:
             raise MissingExtraError(f"the encoder {name}", "transformer")
         folder = Path(spec.origin).parent / "model"
-    elif name and Path(name).is_dir():
+    elif is_folder(name):
         folder = Path(name)
     elif _HUB_ID.fullmatch(name):
         folder = _fetched(name)
@@ -80,7 +80,7 @@ def _fetched(name: str) -> Path:
 
 def encoder_notice(name: str) -> str:
     """Return whose work an encoder is, and its licence where it is known."""
-    place = Path(name).name if Path(name).is_dir() else name
+    place = Path(name).name if is_folder(name) else name
     return _NOTICES.get(name, f"Derived from the weights of the encoder {place}: its licence applies to them too.")
 
 
