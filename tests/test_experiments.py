@@ -57,3 +57,8 @@ def test_embedded_corpus_is_as_hard_as_its_readme_says(make_report: dict[str, An
     page = (ROOT / "experiments" / "embedded" / "README.md").read_text(encoding="utf-8")
     for figure in (iclr, keywords, best):
         assert f"{figure:.3f}" in page
+
+
+def test_benchmark_tables_show_the_committed_results() -> None:
+    page = runpy.run_path(str(ROOT / "benchmarks" / "make_tables.py"))["page"]
+    assert (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8") == page()
