@@ -1,5 +1,6 @@
 """Classifiers on frozen embeddings: logistic regression on them, and area descriptions without any label."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,6 +49,18 @@ class Embedding(Classifier, BaseEstimator):
                 f"there is no device {self.device!r}", where="classifier.device", remedy=", ".join(DEVICES)
             )
         find_encoder(self.encoder)
+
+    def check_ranges(self, *, lowest: Mapping[str, int], positive: Sequence[str], shares: Sequence[str]) -> None:
+        """Raise ConfigError unless parameters are finite and at least their ``lowest``, above 0, or in [0, 1)."""
+        right = {name: least <= getattr(self, name) < np.inf for name, least in lowest.items()}
+        right |= {name: 0 < getattr(self, name) < np.inf for name in positive}
+        right |= {name: 0 <= getattr(self, name) < 1 for name in shares}
+        for name, inside in right.items():
+            if not inside:
+                remedy = (
+                    f"at least {lowest[name]}" if name in lowest else "above 0" if name in positive else "in [0, 1)"
+                )
+                raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}", remedy=remedy)
 
     def fingerprint(self) -> str:
         return encoder_fingerprint(find_encoder(self.encoder))

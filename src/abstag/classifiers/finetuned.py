@@ -2,13 +2,10 @@
 
 import importlib.metadata
 
-import numpy as np
-
 from abstag.classifiers.base import Labelled
 from abstag.classifiers.embeddings import Embedding
 from abstag.classifiers.encoder import EncoderScorer, resolve_device
 from abstag.classifiers.linear import LogReg
-from abstag.errors import ConfigError
 from abstag.records import Documents, Targets
 from abstag.taxonomy import Taxonomy
 
@@ -74,12 +71,7 @@ class FineTuned(Embedding):
         self.dropout, self.balanced, self.C = dropout, balanced, C
 
     def check(self) -> None:
-        wrong = {name: not lowest <= getattr(self, name) < np.inf for name, lowest in _LOWEST.items()}
-        wrong |= {name: not 0 < getattr(self, name) < np.inf for name in ("learning_rate", "C")}
-        wrong |= {name: not 0 <= getattr(self, name) < 1 for name in ("warmup", "dropout")}
-        for name, bad in wrong.items():
-            if bad:
-                raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}")
+        self.check_ranges(lowest=_LOWEST, positive=("learning_rate", "C"), shares=("warmup", "dropout"))
         super().check()
 
     def fingerprint(self) -> str:

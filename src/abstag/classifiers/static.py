@@ -70,13 +70,7 @@ class Static(Embedding):
 
     def check(self) -> None:
         lowest = {"dimensions": 1, "title_weight": 0, "epochs": 1, "batch_size": 1}
-        wrong = {name: getattr(self, name) < least for name, least in lowest.items()}
-        rates = ("learning_rate", "head_learning_rate")
-        wrong |= {name: not 0 < getattr(self, name) < np.inf for name in rates}
-        wrong["dropout"] = not 0 <= self.dropout < 1
-        for name, bad in wrong.items():
-            if bad:
-                raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}")
+        self.check_ranges(lowest=lowest, positive=("learning_rate", "head_learning_rate"), shares=("dropout",))
         super().check()
 
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
