@@ -1,4 +1,4 @@
-"""Write the tables of benchmarks/README.md from the committed results.
+"""Write the tables of benchmarks/README.md and docs/statistics.md from the committed results.
 
 usage: python benchmarks/make_tables.py
 """
@@ -13,13 +13,15 @@ from typing import Any
 from abstag.report.table import markdown
 
 HERE = Path(__file__).parent
+PAGES = (HERE / "README.md", HERE.parent / "docs" / "statistics.md")
 
 
 def tables() -> dict[str, str]:
-    """Return the text between the marks of each name in README."""
+    """Return the text between the marks of each name in the pages."""
     tuning, scoring = (result(name) for name in ("fine_tuning", "scoring"))
     quality = {"quality": quality_line(tuning)} if "quality" in tuning else {}
-    return {"fine_tuning": training_table(tuning), "scoring": scoring_table(scoring), **quality}
+    coverage = {"coverage": coverage_table(result("coverage"))}
+    return {"fine_tuning": training_table(tuning), "scoring": scoring_table(scoring), **quality, **coverage}
 
 
 def result(name: str) -> dict[str, Any]:
@@ -57,9 +59,17 @@ def scoring_table(found: Mapping[str, Any]) -> str:
     return f"{markdown(['variant', 'texts/s', 'ratio'], rows)}\n\n{text}"
 
 
-def page() -> str:
-    """Return README with its tables made anew."""
-    text = (HERE / "README.md").read_text(encoding="utf-8")
+def coverage_table(found: Mapping[str, Any]) -> str:
+    settings = found["settings"]
+    heads = ["share of trials", *settings]
+    names = next(iter(settings.values()))["shares"]
+    rows = [[name, *(f"{setting['shares'][name]:.3f}" for setting in settings.values())] for name in names]
+    return f"{markdown(heads, rows)}\n\n{found['trials']:,} trials of each, {found['draws']:,} draws in each."
+
+
+def page(path: Path) -> str:
+    """Return a page with its tables made anew."""
+    text = path.read_text(encoding="utf-8")
     for name, table in tables().items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
         text = re.sub(pattern, lambda found, table=table: f"{found[1]}\n{table}\n\n{found[2]}", text, flags=re.DOTALL)
@@ -67,4 +77,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (HERE / "README.md").write_text(page(), encoding="utf-8")
+    for path in PAGES:
+        path.write_text(page(path), encoding="utf-8")

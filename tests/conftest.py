@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -22,6 +23,8 @@ from abstag.store import Store
 from abstag.taxonomy import load_taxonomy
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+hypothesis.settings.register_profile("untimed", deadline=None)  # machines are shared: time is measured in benchmarks/
+hypothesis.settings.load_profile("untimed")
 logging.getLogger().addHandler(logging.NullHandler())  # else `main` binds logging to the captured stream of one test
 
 SHORT = ("split.folds=2", "decision.folds=2")

@@ -95,7 +95,7 @@ DIRT = (
 PIECES = st.sampled_from([*SIGNS, *DIRT.split(" ")])
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_dirty_text_is_cleaned_once_for_all(text: str) -> None:
     once = clean(text)
@@ -104,7 +104,7 @@ def test_dirty_text_is_cleaned_once_for_all(text: str) -> None:
     assert once == " ".join(once.split())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.characters(exclude_categories=()), max_size=60))
 def test_any_string_is_cleaned_once_for_all(text: str) -> None:
     once = clean(text)

@@ -93,7 +93,7 @@ def test_no_false_joins_and_near_duplicates_found_in_a_corpus() -> None:
     assert groups.tolist() == [*range(200), *range(200)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.permutations(range(14)), st.lists(st.sampled_from(["a", "b", "c", None]), min_size=14, max_size=14))
 def test_partition_does_not_depend_on_order(order: list[int], keys: list[str | None]) -> None:
     base = words(60, 5)

@@ -191,14 +191,14 @@ def test_ece_by_hand() -> None:
     gold = np.array([[1], [0], [1], [1]], dtype=np.bool_)
     scores = np.array([[0.15], [0.11], [0.95], [1.0]])
     scored = Scored(gold, np.ones_like(gold), scores, scores >= 0.5, np.ones(4))
-    assert metrics.ece(scored) == pytest.approx(0.5 * abs(0.5 - 0.13) + 0.5 * abs(1 - 0.975))
+    assert METRICS["ece"](scored) == pytest.approx(0.5 * abs(0.5 - 0.13) + 0.5 * abs(1 - 0.975))
 
 
 def test_ece_of_calibrated_scores_is_small() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random((20_000, 2))
     gold = rng.random(scores.shape) < scores
-    assert metrics.ece(Scored(gold, np.ones_like(gold), scores, scores >= 0.5, scores[:, 0])) < 0.01
+    assert METRICS["ece"](Scored(gold, np.ones_like(gold), scores, scores >= 0.5, scores[:, 0])) < 0.01
 
 
 def test_automation_takes_the_largest_share_not_the_first_drop() -> None:

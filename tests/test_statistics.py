@@ -1,8 +1,10 @@
 """Bootstrap, randomisation and Holm: against closed forms and enumeration, by seed, by group."""
 
 import itertools
+import json
 import math
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -84,17 +86,120 @@ def test_bootstrap_of_nothing_is_nan() -> None:
 
 
 @pytest.mark.slow
-def test_bootstrap_interval_of_macro_f1_covers() -> None:
-    """Binomial 95 % band of 300 trials around a coverage of 0.95, widened by the percentile method's known bias."""
-    population = make_counts(1, n=100_000, wrong=0.15)
-    truth = float(metrics.macro_f1(population.sum(axis=0)))
-    rng, inside = np.random.default_rng(0), 0
-    for trial in range(300):
-        sample = population[rng.integers(len(population), size=300)]
-        draws = statistics.bootstrap([sample], np.arange(300), metrics.macro_f1, draws=400, seed=trial)[0]
-        low, high = statistics.interval(draws)
-        inside += low <= truth <= high
-    assert 0.90 <= inside / 300 <= 0.98
+@pytest.mark.parametrize("name", ["alike, 100 positives an area", "alike, 100 positives an area, every paper twice"])
+def test_simulated_false_alarms_and_coverage(name: str) -> None:
+    """1,000 trials: the standard error of a share of 0.05 is 0.007."""
+    coverage = runpy.run_path(str(DOCS.parent / "benchmarks" / "coverage.py"))
+    shares = coverage["simulate"](coverage["SETTINGS"][name], trials=1000, draws=500, seed=1)
+    for share, value in shares.items():
+        low, high = (0.03, 0.07) if share.startswith("p below") else (0.93, 0.97)
+        assert low <= value <= high, share
+
+
+def test_committed_coverage_is_as_promised() -> None:
+    """Intervals of an area below 100 positives are the posterior's; the others the bootstrap's."""
+    found = json.loads((DOCS.parent / "benchmarks" / "results" / "coverage.json").read_text(encoding="utf-8"))
+    assert found["trials"] >= 1000
+    for setting in found["settings"].values():
+        shares, few = setting["shares"], setting["positives"] < 100
+        used = {"posterior interval of an area's F1" if few else "interval of an area's F1"}
+        used |= {"interval of macro-F1", "interval of the difference of macro-F1"}
+        assert all(0.93 <= shares[name] <= 0.97 for name in used)
+        if setting["recall"][0] == setting["recall"][1]:
+            assert 0.03 <= shares["p below 0.05, macro-F1"] <= 0.07
+
+
+def test_weights_resample_as_counts_do() -> None:
+    """F1 written as a function of weights has the very draws that F1 of counts has, duplicates drawn whole."""
+    counted, groups = make_counts(1), np.repeat([7, 3, 5, 1], 50)
+    (expected,) = statistics.bootstrap([counted], groups, metrics.macro_f1, draws=300, seed=2)
+    (found,) = statistics.bootstrap_weights(
+        [lambda weights: metrics.macro_f1(np.tensordot(weights, counted, axes=1))], groups, draws=300, seed=2
+    )
+    np.testing.assert_allclose(found, expected)
+
+
+@given(seed=st.integers(0, 10_000), digits=st.integers(1, 3))
+def test_weighted_metrics_are_those_of_repeated_papers(seed: int, digits: int) -> None:
+    rng = np.random.default_rng(seed)
+    gold, known = rng.random((40, 3)) < 0.3, rng.random((40, 3)) < 0.9
+    scores = np.round(rng.random((40, 3)), digits)
+    scored = metrics.Scored(gold, known, scores, scores >= 0.5, np.round(rng.random(40), digits))
+    drawn = rng.integers(40, size=40)
+    weights = np.bincount(drawn, minlength=40)[None].astype(np.float64)
+    for name, metric in metrics.RESAMPLED.items():
+        assert metric(scored)(weights)[0] == pytest.approx(metrics.METRICS[name](scored[drawn]), abs=1e-12, nan_ok=True)
+
+
+def test_sums_beyond_the_exact_range_of_float32_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, groups = make_counts(1) * 1_000_003, np.arange(200)
+    draws = statistics.bootstrap([counted], groups, hits, draws=50, seed=0)[0]
+    monkeypatch.setattr(statistics, "_EXACT", 0)
+    np.testing.assert_array_equal(draws, statistics.bootstrap([counted], groups, hits, draws=50, seed=0)[0])
+
+
+def test_posterior_of_f1_is_that_of_sampled_gammas() -> None:
+    """Goutte & Gaussier (2005): F1 = U / (U + V), U ~ Gamma(TP + prior, 2), V ~ Gamma(FP + FN + 2 prior, 1)."""
+    rng = np.random.default_rng(0)
+    u, v = rng.gamma(20.5, 2, 400_000), rng.gamma(8.0, 1, 400_000)
+    assert statistics.f1_posterior(20, 7) == pytest.approx(tuple(np.quantile(u / (u + v), [0.025, 0.975])), abs=2e-3)
+    low, high = statistics.f1_posterior(0, 3)
+    assert 0 <= low < 0.01 < high < 0.7
+    assert np.isnan(statistics.f1_posterior(0, 0)).all()
+
+
+def test_power_is_that_of_simulated_tests() -> None:
+    rng = np.random.default_rng(0)
+    z = np.abs(rng.normal(0.03, 0.0125, 200_000) / 0.0125) > 1.959964
+    assert statistics.power(0.03, 0.0125) == pytest.approx(z.mean(), abs=0.005)
+    assert statistics.power(0.0, 0.5) == pytest.approx(0.05)
+    assert statistics.power(np.array([-0.03, 0.03]), 0.0125)[0] == statistics.power(0.03, 0.0125)
+    assert statistics.power(statistics.detectable(0.0125), 0.0125) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_welch_agrees_with_scipy_and_with_constants() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0, 1, 5), rng.normal(1, 2, 7)
+    found, expected = statistics.welch(first, second), stats.ttest_ind(first, second, equal_var=False)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert found.difference == pytest.approx(first.mean() - second.mean())
+    assert statistics.welch(np.full(5, 0.9), np.full(5, 0.9)) == (0, 0, 0, 1)
+    assert statistics.welch(np.full(5, 0.9), np.full(5, 0.8)).p == 0
+
+
+def test_bootstrap_and_randomization_agree_with_scipy() -> None:
+    """scipy resamples the same statistic of sums; its permutation test of paired samples swaps as ours does."""
+    first, second, groups = make_counts(1, wrong=0.1), make_counts(2, wrong=0.16), np.arange(200)
+
+    def difference(rows: NDArray[Any], axis: int) -> FloatArray:
+        return metrics.macro_f1(first[rows].sum(axis=-3)) - metrics.macro_f1(second[rows].sum(axis=-3))
+
+    a, b = statistics.bootstrap([first, second], groups, metrics.macro_f1, seed=0)
+    theirs = stats.bootstrap(
+        (np.arange(200),), difference, n_resamples=9999, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert statistics.interval(a - b) == pytest.approx((theirs.low, theirs.high), abs=0.003)
+
+    codes = (np.arange(200), np.arange(200) + 200)
+    both = np.concatenate([first, second])
+
+    def gap(x: NDArray[Any], y: NDArray[Any], axis: int) -> FloatArray:
+        return metrics.macro_f1(both[x].sum(axis=-3)) - metrics.macro_f1(both[y].sum(axis=-3))
+
+    tested = stats.permutation_test(
+        codes, gap, permutation_type="samples", n_resamples=9999, rng=np.random.default_rng(2)
+    )
+    p = statistics.randomization_test(first, second, groups, metrics.macro_f1, seed=0)
+    assert p == pytest.approx(tested.pvalue, abs=0.015)
+
+
+def test_randomization_tests_several_measures_at_once() -> None:
+    first, second, groups = make_counts(1), make_counts(2, wrong=0.3), np.arange(200)
+    both = statistics.randomization_test(first, second, groups, metrics.f1, draws=999, seed=3)
+    alone = statistics.randomization_test(first, second, groups, lambda c: metrics.f1(c)[..., 1], draws=999, seed=3)
+    assert both.shape == (2,)
+    assert both[1] == alone
 
 
 def test_interval_is_of_percentiles_and_leaves_nan_out() -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from abstag.records import BoolArray, FloatArray, IntArray
 
+Weighted = Callable[[FloatArray], FloatArray]  # takes weights (draws, n) of the papers, gives (draws,)
 BINS = 10
 RIGHT = 0.95
 
@@ -101,31 +102,62 @@ def _divide(part: NDArray[Any], whole: NDArray[Any]) -> FloatArray:
 
 def average_precision(gold: BoolArray, scores: FloatArray) -> float:
     """Return Σ (R_i − R_{i−1}) P_i over distinct scores, as scikit-learn; NaN without a positive."""
-    if not gold.any():
-        return float("nan")
-    hits, taken = _cumulated(gold, scores)
-    return float(np.sum(np.diff(hits, prepend=0) / hits[-1] * hits / taken))
+    return _once(_average_precision, gold, scores)
 
 
 def precision_recall(gold: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return precision and recall at each distinct score, highest first; recall is NaN without a positive."""
-    hits, taken = _cumulated(gold, scores)
+    hits, taken = (cumulated[0] for cumulated in _cumulated(gold, scores)(np.ones((1, len(gold)))))
     return hits / taken, _divide(hits, np.full(len(hits), gold.sum()))
 
 
 def roc_auc(gold: BoolArray, scores: FloatArray) -> float:
     """Return P(positive above negative) + ½ P(tie) (Mann & Whitney 1947); NaN when a side is missing."""
-    if gold.all() or not gold.any():
-        return float("nan")
-    hits, taken = _cumulated(gold, scores)
-    false = taken - hits
-    return float(np.trapezoid(np.append(0, hits), np.append(0, false)) / (hits[-1] * false[-1]))
+    return _once(_roc_auc, gold, scores)
 
 
-def _cumulated(gold: BoolArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
+def _once(metric: Callable[[BoolArray, FloatArray], Weighted], gold: BoolArray, scores: FloatArray) -> float:
+    return float(metric(gold, scores)(np.ones((1, len(gold))))[0]) if len(gold) else float("nan")
+
+
+def _average_precision(gold: BoolArray, scores: FloatArray) -> Weighted:
+    cumulated = _cumulated(gold, scores)
+
+    def weighted(weights: FloatArray) -> FloatArray:
+        hits, taken = cumulated(weights)
+        precision = np.divide(hits, taken, out=np.zeros_like(hits), where=taken > 0)
+        return _divide((np.diff(hits, prepend=0) * precision).sum(axis=1), hits[:, -1])
+
+    return weighted
+
+
+def _roc_auc(gold: BoolArray, scores: FloatArray) -> Weighted:
+    cumulated = _cumulated(gold, scores)
+
+    def weighted(weights: FloatArray) -> FloatArray:
+        hits, taken = cumulated(weights)
+        false = taken - hits
+        heights = hits - np.diff(hits, prepend=0) / 2
+        return _divide((heights * np.diff(false, prepend=0)).sum(axis=1), hits[:, -1] * false[:, -1])
+
+    return weighted
+
+
+def _cumulated(gold: BoolArray, scores: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """Return a function of weights (draws, n): weight of positives, and of all, from the highest score down."""
     order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
-    return np.cumsum(gold[order])[ends], ends + 1
+    ends, positive = _ends(scores[order]), gold[order]
+
+    def cumulated(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        ranked = weights[:, order]
+        return np.cumsum(ranked * positive, axis=1)[:, ends], np.cumsum(ranked, axis=1)[:, ends]
+
+    return cumulated
+
+
+def _ends(ranked: FloatArray) -> IntArray:
+    """Return the places at which runs of equal values end."""
+    return np.flatnonzero(np.append(np.diff(ranked), 1.0)[: len(ranked)])
 
 
 def _precision(gold: BoolArray, scores: FloatArray, tags: BoolArray) -> float:  # noqa: ARG001
@@ -169,12 +201,22 @@ def _evaluate_area(scored: Scored, area: int) -> dict[str, Any]:
     }
 
 
-def _over_areas(metric: Callable[[BoolArray, FloatArray], float]) -> Callable[[Scored], float]:
-    def macro(scored: Scored) -> float:
-        columns = zip(scored.gold.T, scored.scores.T, scored.known.T, strict=True)
-        return float(mean_defined(np.array([metric(gold[known], scores[known]) for gold, scores, known in columns])))
+def _over_areas(metric: Callable[[BoolArray, FloatArray], Weighted]) -> Callable[[Scored], Weighted]:
+    def of(scored: Scored) -> Weighted:
+        rows = [np.flatnonzero(known) for known in scored.known.T]
+        columns = [
+            metric(scored.gold[own, area], scored.scores[own, area]) if len(own) else None
+            for area, own in enumerate(rows)
+        ]
 
-    return macro
+        def weighted(weights: FloatArray) -> FloatArray:
+            undefined = np.full(len(weights), np.nan)
+            found = [undefined if of is None else of(weights[:, own]) for of, own in zip(columns, rows, strict=True)]
+            return mean_defined(np.stack(found, axis=-1))
+
+        return weighted
+
+    return of
 
 
 def sample_f1(scored: Scored) -> float:
@@ -193,10 +235,13 @@ def exact(scored: Scored) -> BoolArray:
     return np.asarray(((scored.gold == scored.tags) | ~scored.known).all(axis=1), dtype=np.bool_)
 
 
-def ece(scored: Scored) -> float:
-    """Return the expected calibration error of all known cells, in 10 bins of equal width (Naeini et al. 2015)."""
-    bins = reliability(scored)
-    return _ratio(np.abs(bins.positives - bins.expected).sum(), bins.cells.sum())
+def _ece(scored: Scored) -> Weighted:
+    """Return the expected calibration error of all known cells, 10 bins of equal width (Naeini et al. 2015)."""
+    bins = np.minimum((scored.scores * BINS).astype(np.intp), BINS - 1)
+    excess = np.where(scored.known, scored.gold - scored.scores, 0.0)
+    by_bin = np.stack([(excess * (bins == number)).sum(axis=1) for number in range(BINS)], axis=1)
+    cells = scored.known.sum(axis=1)
+    return lambda weights: _divide(np.abs(weights @ by_bin).sum(axis=1), weights @ cells)
 
 
 class Reliability(NamedTuple):
@@ -218,29 +263,42 @@ def reliability(scored: Scored) -> Reliability:
     return Reliability(cells, positives, expected)
 
 
-def automation_95(scored: Scored) -> float:
+def _automation_95(scored: Scored) -> Weighted:
     """Return the largest share of papers, surest first, of which 95 % are exactly right; 0 when there is none.
 
     Papers of equal confidence are taken together; papers without a known cell are left out.
     """
-    judged = scored[np.flatnonzero(scored.known.any(axis=1))]
-    order = np.argsort(-judged.confidence, kind="stable")
-    ranked = judged.confidence[order]
-    number = np.arange(1, len(order) + 1)
-    enough = np.cumsum(exact(judged)[order]) / number >= RIGHT
-    enough[:-1] &= ranked[:-1] != ranked[1:]
-    return _ratio((number * enough).max(initial=0), len(order))
+    judged = np.flatnonzero(scored.known.any(axis=1))
+    order = judged[np.argsort(-scored.confidence[judged], kind="stable")]
+    ends, right = _ends(scored.confidence[order]), exact(scored)[order]
+
+    def weighted(weights: FloatArray) -> FloatArray:
+        ranked = weights[:, order]
+        taken, good = (np.cumsum(column, axis=1)[:, ends] for column in (ranked, ranked * right))
+        most = np.where(_divide(good, taken) >= RIGHT, taken, 0.0).max(axis=1, initial=0.0)
+        return _divide(most, ranked.sum(axis=1))
+
+    return weighted
+
+
+RESAMPLED: Mapping[str, Callable[[Scored], Weighted]] = {
+    "macro_average_precision": _over_areas(_average_precision),
+    "macro_roc_auc": _over_areas(_roc_auc),
+    "ece": _ece,
+    "automation_95": _automation_95,
+}
+
+
+def _plain(metric: Callable[[Scored], Weighted]) -> Callable[[Scored], float]:
+    return lambda scored: float(metric(scored)(np.ones((1, len(scored))))[0])
 
 
 METRICS: Mapping[str, Callable[[Scored], float]] = {
     "macro_f1": lambda scored: float(macro_f1(counts(scored).sum(axis=0))),
     "micro_f1": lambda scored: float(micro_f1(counts(scored).sum(axis=0))),
     "sample_f1": sample_f1,
-    "macro_average_precision": _over_areas(average_precision),
-    "macro_roc_auc": _over_areas(roc_auc),
     "subset_accuracy": lambda scored: _mean(exact(scored)[np.flatnonzero(scored.known.any(axis=1))]),
     "hamming_loss": lambda scored: _mean((scored.gold != scored.tags)[scored.known]),
     "brier": lambda scored: _mean(((scored.scores - scored.gold) ** 2)[scored.known]),
-    "ece": ece,
-    "automation_95": automation_95,
+    **{name: _plain(metric) for name, metric in RESAMPLED.items()},
 }

@@ -1,16 +1,19 @@
-"""Intervals and paired tests on per-paper counts (docs/statistics.md): they take functions and arrays only."""
+"""Intervals, paired tests and power (docs/statistics.md): they take functions and arrays only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr, ndtri
 
 from abstag.records import FloatArray, IntArray
 
 Statistic = Callable[[NDArray[Any]], FloatArray]
 DRAWS = 10_000
+POWER = 0.8
 _CELLS = 2_000_000  # of a chunk's weights: bounds memory to about 80 MB
+_EXACT = 2**24  # whole numbers below it are exact in float32
 _TIE = 1e-12
 
 
@@ -23,10 +26,11 @@ class Interval(NamedTuple):
 
 def by_group(counted: NDArray[Any], groups: IntArray) -> NDArray[np.float64]:
     """Add the counts (n, ...) of the papers of each duplicate group: (g, ...) float64, groups in ascending order."""
-    names, member = np.unique(groups, return_inverse=True)
-    summed = np.zeros((len(names), *counted.shape[1:]))
-    np.add.at(summed, member, counted)
-    return summed
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=groups[order][:1] - 1))
+    if not len(starts):
+        return np.zeros(counted.shape)
+    return np.add.reduceat(counted[order].astype(np.float64), starts, axis=0)
 
 
 def bootstrap(
@@ -43,29 +47,60 @@ def bootstrap(
     groups
         (n,) int.
     statistic
-        Takes summed counts (draws, k, 3), gives (draws, ...).
+        Takes summed counts (draws, systems, k, 3), gives (draws, systems, ...).
 
     Returns
     -------
     list
         The statistic of every draw, an array (draws, ...) a system; subtract two of them for a difference.
     """
-    summed = [by_group(counted, groups) for counted in systems]
-    size = len(summed[0])
+    counted = by_group(np.stack(systems, axis=1), groups)
+    drawn = [statistic(_sums(weights, counted)) for weights in _weights(len(counted), draws, seed)]
+    return list(np.moveaxis(np.concatenate(drawn), 1, 0))
+
+
+def bootstrap_weights(
+    statistics: Sequence[Statistic], groups: IntArray, *, draws: int, seed: int
+) -> Iterator[FloatArray]:
+    """Draw groups as `bootstrap` does, for statistics that are no function of summed counts.
+
+    Parameters
+    ----------
+    statistics
+        Each takes weights (draws, n), how often each paper is drawn, and gives (draws,).
+    groups
+        (n,) int.
+
+    Yields
+    ------
+    FloatArray
+        (draws,) of each statistic.
+    """
+    _, member = np.unique(groups, return_inverse=True)
+    found: list[list[FloatArray]] = [[] for _ in statistics]
+    for weights in _weights(int(member.max(initial=-1)) + 1, draws, seed):
+        papers = weights[:, member].astype(np.float64)
+        for number, statistic in enumerate(statistics):
+            found[number].append(statistic(papers))
+    yield from (np.concatenate(values) for values in found)
+
+
+def _weights(size: int, draws: int, seed: int) -> Iterator[IntArray]:
+    """Yield (some draws, size): how often each group is drawn. Several times faster than ``rng.multinomial``."""
     rng = np.random.default_rng(seed)
-    found: list[list[FloatArray]] = [[] for _ in systems]
     for chunk in _chunks(draws, size):
-        weights = _weights(rng, chunk, size)
-        for system, counted in enumerate(summed):
-            found[system].append(statistic(np.tensordot(weights, counted, axes=1)))
-    return [np.concatenate(values) for values in found]
+        drawn = rng.integers(max(size, 1), size=(chunk, size))
+        drawn += size * np.arange(chunk)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=chunk * size).reshape(chunk, size)
 
 
-def _weights(rng: np.random.Generator, draws: int, size: int) -> FloatArray:
-    """Return (draws, size) float64: how often each group is drawn. Several times faster than ``rng.multinomial``."""
-    drawn = rng.integers(max(size, 1), size=(draws, size))
-    drawn += size * np.arange(draws)[:, None]
-    return np.bincount(drawn.ravel(), minlength=draws * size).reshape(draws, size).astype(np.float64)
+def _sums(weights: NDArray[Any], counted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights (draws, g) · counts (g, ...), float64; weights of a draw add up to at most g.
+
+    It is computed in float32, at twice the speed, where whole numbers cannot leave its exact range.
+    """
+    kind = np.float32 if np.abs(counted).max(initial=0) * len(counted) < _EXACT else np.float64
+    return np.tensordot(weights.astype(kind), counted.astype(kind), axes=1).astype(np.float64)
 
 
 def interval(values: FloatArray, *, level: float = 0.95) -> Interval:
@@ -77,6 +112,34 @@ def interval(values: FloatArray, *, level: float = 0.95) -> Interval:
     return Interval(float(low), float(high))
 
 
+def f1_posterior(hits: float, errors: float, *, prior: float = 0.5, level: float = 0.95) -> Interval:
+    """Return the equal-tailed posterior interval of F1 (Goutte & Gaussier 2005), for areas with few positives.
+
+    F1 = 2x / (1 + x) with x = TP / (TP + errors) ~ Beta(TP + prior, errors + 2 prior). Papers are taken as
+    independent.
+
+    Parameters
+    ----------
+    hits
+        True positives, ≥ 0.
+    errors
+        False positives and false negatives together, ≥ 0.
+    prior
+        Pseudo-counts of precision's and recall's Beta prior, > 0; ½ is Jeffreys's.
+
+    Returns
+    -------
+    Interval
+        NaN when F1 is undefined.
+    """
+    if not hits + errors:
+        return Interval(float("nan"), float("nan"))
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    share = betaincinv(hits + prior, errors + 2 * prior, tails)
+    low, high = 2 * share / (1 + share)
+    return Interval(float(low), float(high))
+
+
 def randomization_test(
     first: NDArray[Any],
     second: NDArray[Any],
@@ -85,7 +148,7 @@ def randomization_test(
     *,
     draws: int = DRAWS,
     seed: int,
-) -> float:
+) -> FloatArray:
     """Return the two-sided p of "both systems are alike": outputs swapped group by group (Noreen 1989; Yeh 2000).
 
     p = (extreme draws + 1) / (draws + 1), never 0; NaN when the statistic of a system is undefined. A draw whose
@@ -94,25 +157,74 @@ def randomization_test(
     Parameters
     ----------
     first, second
-        Per-paper counts (n, k, 3).
+        Per-paper counts (n, ..., k, 3).
     statistic
-        Takes summed counts (..., k, 3), gives one number each.
+        Takes summed counts (draws, ..., k, 3), gives (draws, ...): any number of measures.
+
+    Returns
+    -------
+    FloatArray
+        A p for each measure that the statistic gives.
     """
     a, b = (by_group(counted, groups) for counted in (first, second))
     total_a, total_b = a.sum(axis=0), b.sum(axis=0)
-    observed = abs(float(statistic(total_a) - statistic(total_b)))
-    if np.isnan(observed):
-        return float("nan")
+    observed = np.abs(statistic(total_a[None]) - statistic(total_b[None]))[0]
     gap = b - a
     moving = gap[gap.any(axis=tuple(range(1, gap.ndim)))]
     rng = np.random.default_rng(seed)
-    extreme = 0
+    extreme = np.zeros(np.shape(observed))
     for chunk in _chunks(draws, len(moving)):
-        swapped = rng.integers(0, 2, size=(chunk, len(moving))).astype(np.float64)
-        moved = np.tensordot(swapped, moving, axes=1)
+        bits = np.frombuffer(rng.bytes(chunk * (-(-len(moving) // 8))), dtype=np.uint8).reshape(chunk, -1)
+        moved = _sums(np.unpackbits(bits, axis=1, count=len(moving)), moving)
         difference = statistic(total_a + moved) - statistic(total_b - moved)
-        extreme += int((~(np.abs(difference) < observed - _TIE)).sum())
-    return (extreme + 1) / (draws + 1)
+        extreme += (~(np.abs(difference) < observed - _TIE)).sum(axis=0)
+    return np.asarray(np.where(np.isnan(observed), np.nan, (extreme + 1) / (draws + 1)))
+
+
+def power(difference: NDArray[Any] | float, error: float, *, level: float = 0.05) -> FloatArray:
+    """Return the chance that a two-sided test at a level finds a true difference, by the normal approximation.
+
+    Parameters
+    ----------
+    difference
+        True differences, any shape.
+    error
+        Standard error of the difference, > 0, e.g. the standard deviation of its bootstrap draws.
+    """
+    shift, line = np.abs(difference) / error, -ndtri(level / 2)
+    return np.asarray(ndtr(shift - line) + ndtr(-shift - line))
+
+
+def detectable(error: float, *, level: float = 0.05, chance: float = POWER) -> float:
+    """Return the smallest true difference that a two-sided test at a level finds with a chance (Cohen 1988).
+
+    It is (z(1 − level/2) + z(chance)) · error, where the far tail does not matter.
+    """
+    return float((ndtri(chance) - ndtri(level / 2)) * error)
+
+
+class Welch(NamedTuple):
+    """Difference of two means with its 95 % interval and two-sided p."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def welch(first: FloatArray, second: FloatArray) -> Welch:
+    """Compare the means of two independent samples of two values or more, e.g. one a seed (Welch 1947).
+
+    Samples that do not vary at all are what they are: p is 1 when they are equal, else 0.
+    """
+    from scipy.stats import ttest_ind
+
+    difference = float(first.mean() - second.mean())
+    if not np.ptp(first) and not np.ptp(second):
+        return Welch(difference, difference, difference, float(difference == 0))
+    found = ttest_ind(first, second, equal_var=False)
+    low, high = found.confidence_interval(0.95)
+    return Welch(difference, float(low), float(high), float(found.pvalue))
 
 
 def holm(p: Sequence[float]) -> list[float]:
