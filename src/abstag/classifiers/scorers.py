@@ -81,7 +81,7 @@ class KeywordScorer(Scorer):
 
     def __init__(self, phrases: Sequence[Sequence[str]], *, title_weight: float) -> None:
         self.phrases, self.title_weight = phrases, title_weight
-        self._patterns = [[(phrase, _phrase_pattern(phrase)) for phrase in area] for area in phrases]
+        self._patterns = [[(phrase, phrase_pattern(phrase)) for phrase in area] for area in phrases]
 
     def __call__(self, documents: Documents) -> FloatArray:
         rows = [[sum(weight for _, weight in area) for area in self._hits(*texts)] for texts in _texts(documents)]
@@ -295,7 +295,8 @@ SCORERS: dict[str, type[Scorer]] = {
 }
 
 
-def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+def phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """Return what finds a keyword as a whole word or its plural, in any case."""
     return re.compile(rf"(?<!\w){re.escape(phrase)}s?(?!\w)", re.IGNORECASE)
 
 
