@@ -1,6 +1,6 @@
 """Splits: disjoint, no straddling group, stratified, and errors that name the remedy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,23 @@ def test_years_and_venues_that_are_not_known_are_on_neither_side() -> None:
     assert (named.name, named.train.tolist(), named.test.tolist()) == ("ICLR-CVPR", [0], [2, 3, 4])
 
 
+def test_years_between_training_and_test_are_left_out() -> None:
+    rows = plain_rows(5, years=[2020, 2021, 2022, 2023, 2024], venues=[None] * 5)
+    (split,) = ByYear(2023, 2022).split(rows, seed=0)
+    assert (split.train.tolist(), split.test.tolist()) == ([0, 1], [3, 4])
+    with pytest.raises(ConfigError, match="2024 is after the tested years begin"):
+        ByYear(2023, 2024)
+
+
+@pytest.mark.parametrize("make", [KFold, HoldOut])
+def test_a_seed_of_the_split_holds_the_test_papers(make: Callable[..., Splitter]) -> None:
+    rows = make_rows(0)
+    own = [split.test.tolist() for split in make(seed=3).split(rows, seed=0)]
+    assert own == [split.test.tolist() for split in make(seed=3).split(rows, seed=1)]
+    assert own == [split.test.tolist() for split in make().split(rows, seed=3)]
+    assert own != [split.test.tolist() for split in make().split(rows, seed=1)]
+
+
 def test_names() -> None:
     rows = make_rows(0)
     assert [split.name for split in KFold(3).split(rows, seed=0)] == ["fold-0", "fold-1", "fold-2"]
@@ -160,6 +177,7 @@ ERRORS = [
     (Fixed(["train", "dev"]), None),
     (ByYear(2030), ["no row has a year from 2030", "years in this corpus: 2020, 2021"]),
     (ByYear(2020), ["no row has a year before 2020"]),
+    (ByYear(2021, 2020), ["no row has a year before 2020"]),
     (ByVenue(["ACL", "ICML"]), ["no row has the venue ICML", "venues in this corpus: ACL"]),
     (ByVenue(["ACL"]), ["leaves nothing to train"]),
     (KFold(5), ["4 labelled papers", "5 subsets", "fewer folds"]),

@@ -63,6 +63,7 @@ class DecisionConfig:
     holdout: float = MISSING
     smoothing: float = MISSING
     right: float = MISSING
+    calibrate: bool = MISSING
 
 
 @dataclass

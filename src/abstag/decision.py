@@ -31,6 +31,8 @@ class Policy:
         that many positives goes half of the way.
     right
         Share of papers, in (0, 1), that must be exactly right for papers as sure as these to be tagged unreviewed.
+    calibrate
+        Fit probabilities to the labels (Platt 1999); else a score is taken as the logarithm of the odds as it is.
     """
 
     method: Literal["folds", "holdout"] = "folds"
@@ -38,6 +40,7 @@ class Policy:
     holdout: float = 0.15
     smoothing: float = 30.0
     right: float = 0.95
+    calibrate: bool = True
 
     def __post_init__(self) -> None:
         wrong = {
@@ -103,8 +106,9 @@ def fit_decision(scores: FloatArray, values: BoolArray, known: BoolArray, policy
     """
     _check(scores, values, known)
     areas = range(scores.shape[1])
-    planes = [platt(scores[known[:, a], a], values[known[:, a], a]) for a in areas]
-    slope, offset = np.array(planes).T
+    slope, offset = np.ones(len(areas)), np.zeros(len(areas))
+    if policy.calibrate:
+        slope, offset = np.array([platt(scores[known[:, a], a], values[known[:, a], a]) for a in areas]).T
     probabilities = expit(scores * slope + offset)
     pooled = best_threshold(probabilities[known], values[known])
     thresholds = [

@@ -59,9 +59,18 @@ class Splitter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KFold:
-    """Multi-label stratified k-fold (Sechidis et al. 2011): every scorable row is tested once."""
+    """Multi-label stratified k-fold (Sechidis et al. 2011): every scorable row is tested once.
+
+    Attributes
+    ----------
+    folds
+        ≥ 2.
+    seed
+        Deals the rows; None takes the run's seed, so that runs with other seeds have other folds.
+    """
 
     folds: int = 5
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.folds < 2:
@@ -69,15 +78,24 @@ class KFold:
 
     def split(self, rows: Rows, *, seed: int) -> list[Split]:
         """Return ``folds`` splits."""
-        fold = stratify(rows, [1 / self.folds] * self.folds, seed=seed)
+        fold = stratify(rows, [1 / self.folds] * self.folds, seed=seed if self.seed is None else self.seed)
         return [_split(f"fold-{n}", rows, fold != n, fold == n) for n in range(self.folds)]
 
 
 @dataclass(frozen=True, slots=True)
 class HoldOut:
-    """A multi-label stratified share of the scorable rows is tested."""
+    """A multi-label stratified share of the scorable rows is tested.
+
+    Attributes
+    ----------
+    share
+        In (0, 1).
+    seed
+        As of `KFold`.
+    """
 
     share: float = 0.15
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
@@ -85,7 +103,7 @@ class HoldOut:
 
     def split(self, rows: Rows, *, seed: int) -> list[Split]:
         """Return one split."""
-        fold = stratify(rows, [1 - self.share, self.share], seed=seed)
+        fold = stratify(rows, [1 - self.share, self.share], seed=seed if self.seed is None else self.seed)
         return [_split("holdout", rows, fold != 1, fold == 1)]
 
 
@@ -109,22 +127,38 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class ByYear:
-    """Train on earlier years, test from ``test_from`` on; rows without a year are left out."""
+    """Train on earlier years, test from ``test_from`` on; rows without a year are left out.
+
+    Attributes
+    ----------
+    train_before
+        Train on years before this one, at most ``test_from``; None is ``test_from``. Years between are left out.
+    """
 
     test_from: int
+    train_before: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.train_before is not None and self.train_before > self.test_from:
+            what = f"{self.train_before} is after the tested years begin ({self.test_from})"
+            raise ConfigError(what, where="train_before", remedy=f"at most {self.test_from}")
 
     def split(self, rows: Rows, *, seed: int) -> list[Split]:  # noqa: ARG002
         """Return one split; the seed plays no role."""
-        dated = np.array([year is not None for year in rows.years], dtype=np.bool_)
-        late = np.array([(year or 0) >= self.test_from for year in rows.years], dtype=np.bool_)
-        for side, mask in (("before", dated & ~late), ("from", dated & late)):
+        years = np.array([np.nan if year is None else year for year in rows.years], dtype=np.float64)
+        before = self.test_from if self.train_before is None else self.train_before
+        early, late = years < before, years >= self.test_from
+        for key, side, mask in (
+            ("train_before", f"before {before}", early),
+            ("test_from", f"from {self.test_from}", late),
+        ):
             if not mask.any():
                 raise ConfigError(
-                    f"no row has a year {side} {self.test_from}",
-                    where="split.test_from",
+                    f"no row has a year {side}",
+                    where=f"split.{key}",
                     remedy=f"years in this corpus: {_present(rows.years)}",
                 )
-        return [_split(f"from-{self.test_from}", rows, dated & ~late, dated & late)]
+        return [_split(f"from-{self.test_from}", rows, early, late)]
 
 
 @dataclass(frozen=True, slots=True)
