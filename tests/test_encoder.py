@@ -1,5 +1,7 @@
 """Encoders: found or refused with the choices, deterministic, indifferent to batches, whole in a bundle."""
 
+import json
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +45,7 @@ class TestFinding:
 
     def test_a_hub_id_offline_is_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-        with pytest.raises(ConfigError, match=r"'nobody/nothing' cannot be fetched.*known: all-minilm") as caught:
+        with pytest.raises(ConfigError, match=r"no folder 'nobody/nothing', and it .*known: all-minilm") as caught:
             find_encoder("nobody/nothing")
         assert "\n" not in str(caught.value)
 
@@ -52,6 +54,35 @@ class TestFinding:
         (make_encoder(tmp_path) / file).unlink()
         with pytest.raises(ConfigError, match=f"the encoder lacks {file}"):
             find_encoder(str(tmp_path))
+
+    def test_weights_as_tensors_and_a_vocabulary_serve_too(self, tiny_encoder: Path, tmp_path: Path) -> None:
+        """What BERT's descendants have on the hub: pytorch_model.bin and vocab.txt."""
+        import torch
+        from safetensors.torch import load_file
+
+        folder = make_encoder(tmp_path)
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.__getitem__)) + "\n")
+        for file in ("model.safetensors", "tokenizer.json"):
+            (folder / file).unlink()
+        assert find_encoder(str(folder)) == folder
+        found, expected = (
+            Encoder.load(place, max_tokens=16, device="cpu").embed(documents(TEXTS)) for place in (folder, tiny_encoder)
+        )
+        np.testing.assert_array_equal(found, expected)
+
+    def test_weights_of_another_encoder_are_refused(self, tmp_path: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        folder = make_encoder(tmp_path)
+        weights = load_file(folder / "model.safetensors")
+        kept = {name: value for name, value in weights.items() if ".1." not in name and "pooler" not in name}
+        save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+        message = r"the weights lack 16 of the model's tensors, such as encoder\.layer\.1\.\S+; its config.json"
+        with pytest.raises(ConfigError, match=message):
+            Encoder.load(folder, max_tokens=16)
+        assert Encoder.load(folder, max_tokens=16, layers=1).layers
 
     def test_a_missing_package_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(PACKAGES, "gone", "no_such_package")
@@ -106,8 +137,12 @@ class TestEmbedding:
         assert np.isfinite(vectors).all()
         assert encoder.embed(documents([])).shape == (0, 16)
 
-    def test_no_more_tokens_than_the_model_has_places(self, tiny_encoder: Path) -> None:
-        assert Encoder.load(tiny_encoder, max_tokens=10_000).max_tokens == 64
+    def test_no_more_tokens_than_the_model_has_places(
+        self, tiny_encoder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.WARNING, logger="abstag"):
+            assert Encoder.load(tiny_encoder, max_tokens=10_000).max_tokens == 64
+        assert "reads at most 64 tokens, not 10000" in caplog.text
 
 
 class TestBundle:

@@ -357,6 +357,14 @@ class TestRefusals:
         with pytest.raises(ConfigError, match=message):
             fitted(make(**changes))
 
+    def test_layers_are_counted_before_anything_is_loaded(self, make: Make) -> None:
+        with pytest.raises(ConfigError, match=r"classifier\.layers: the encoder has 2 layers, not 3; 0 to 2"):
+            make(layers=3).check()
+        with pytest.raises(
+            ConfigError, match=r"classifier\.frozen_layers: 2 layers cannot be frozen, 1 are used; 0 to 1"
+        ):
+            make(layers=1, frozen_layers=2).check()
+
     def test_an_absent_device_is_one_line(self, go: Go, tiny_encoder: Path, embedded: Path, tmp_path: Path) -> None:
         absent = "mps" if torch.cuda.is_available() else "cuda"
         words = [f"classifier.encoder={tiny_encoder}", f"data.path={embedded}", f"runs_dir={tmp_path}"]

@@ -132,7 +132,7 @@ def test_the_seed_decides_everything(make: Make) -> None:
 
 
 def test_it_learns_which_word_decides(make: Make) -> None:
-    found = scores(make(epochs=60))
+    found = scores(make(epochs=60, patience=60), aid=Aid(TRAINING))
     for area in range(2):
         holds = TRAINING.targets.values[:, area]
         assert found[holds, area].min() > found[~holds, area].max()
@@ -158,17 +158,33 @@ def test_a_batch_without_any_known_cell_changes_nothing(make: Make) -> None:
 def test_held_out_papers_choose_the_epoch(
     figures: Sequence[float], best: int, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = scores(make(epochs=best))
-    given = iter(figures)
-    monkeypatch.setattr(static, "average_precision", lambda *_: next(given))
-    np.testing.assert_array_equal(scores(make(epochs=3), aid=Aid(HELD)), expected)
+    def found(figures: Sequence[float]) -> FloatArray:
+        given = iter(figures)
+        monkeypatch.setattr(static, "average_precision", lambda *_: next(given))
+        return scores(make(epochs=len(figures)), aid=Aid(HELD))
+
+    np.testing.assert_array_equal(found(figures), found([0.1, 0.2, 0.3][:best]))
 
 
-def test_without_held_out_papers_the_last_epoch_counts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = scores(make(epochs=3))
-    given = iter([0.9, 0.5, 0.1])
-    monkeypatch.setattr(static, "average_precision", lambda *_: next(given, 0.0))
-    np.testing.assert_array_equal(scores(make(epochs=3)), expected)
+def test_patience_ends_the_training(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    given = iter([0.1, 0.9, 0.8, 0.7, 0.95])
+
+    def reached(*_: Any) -> float:
+        asked.append(next(given))
+        return asked[-1]
+
+    monkeypatch.setattr(static, "average_precision", reached)
+    scores(make(epochs=5, patience=2), aid=Aid(HELD))
+    assert asked == [0.1, 0.9, 0.8, 0.7]
+
+
+def test_without_held_out_papers_a_tenth_of_the_training_papers_chooses(make: Make) -> None:
+    dealt = np.random.default_rng(3).permutation(40)
+    chosen, rest = np.sort(dealt[:4]), np.sort(dealt[4:])
+    held = Labelled(TRAINING.documents[chosen], TRAINING.targets[chosen])
+    model = make().fit(TRAINING.documents[rest], TRAINING.targets[rest], taxonomy=AREAS, aid=Aid(held, seed=3))
+    np.testing.assert_array_equal(model.decision_function(TRAINING.documents), scores(make(), aid=Aid(seed=3)))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +237,7 @@ def test_missing_tokenizers_name_the_extra(scorer: StaticScorer, monkeypatch: py
 def test_no_more_dimensions_than_the_encoder_has(make: Make) -> None:
     message = r"classifier\.dimensions: the encoder's vectors have 16 dimensions, not 17"
     with pytest.raises(ConfigError, match=message):
-        fitted(make(dimensions=17))
+        make(dimensions=17).check()
     model = fitted(make(dimensions=16)).scorer_
     assert isinstance(model, StaticScorer)
     assert model.table.shape == (67, 16)
@@ -233,6 +249,7 @@ def test_no_more_dimensions_than_the_encoder_has(make: Make) -> None:
         ("dimensions", 0),
         ("title_weight", -1),
         ("epochs", 0),
+        ("patience", 0),
         ("batch_size", 0),
         ("learning_rate", 0.0),
         ("learning_rate", float("nan")),

@@ -443,7 +443,16 @@ class _Progress(TrainerCallback):
         left = rate * (state.max_steps - state.global_step)
         epoch, found = round(state.epoch), given["metrics"]["eval_average_precision"]
         text = "epoch %d of %d: average precision %.4f on held-out papers, at most %.0f s left"
-        _LOG.info(text, epoch, args.num_train_epochs, found, left)
+        self._say(text, epoch, args.num_train_epochs, found, left)
+
+    def on_epoch_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
+        if args.eval_strategy == "no":
+            self._say("epoch %d of %d", round(state.epoch), args.num_train_epochs)
+
+    def _say(self, text: str, *values: Any) -> None:
+        self.bar.clear()
+        _LOG.info(text, *values)
+        self.bar.refresh()
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
         self.bar.close()

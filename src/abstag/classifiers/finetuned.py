@@ -1,15 +1,23 @@
 """A fine-tuned encoder: its upper layers and a linear head learn from the labels together."""
 
 import importlib.metadata
+import sys
 
 from abstag.classifiers.base import Labelled
 from abstag.classifiers.embeddings import Embedding
-from abstag.classifiers.encoder import EncoderScorer, resolve_device
+from abstag.classifiers.encoder import (
+    EncoderScorer,
+    encoder_config,
+    find_encoder,
+    refuse_more_layers,
+    resolve_device,
+)
 from abstag.classifiers.linear import LogReg
+from abstag.errors import ConfigError
 from abstag.records import Documents, Targets
 from abstag.taxonomy import Taxonomy
 
-_LOWEST = {"layers": 0, "frozen_layers": 0, "epochs": 1, "patience": 1, "batch_size": 1, "weight_decay": 0, "C": 0}
+_LOWEST = {"layers": 0, "frozen_layers": 0, "epochs": 1, "patience": 1, "batch_size": 1, "weight_decay": 0}
 
 
 class FineTuned(Embedding):
@@ -73,6 +81,11 @@ class FineTuned(Embedding):
     def check(self) -> None:
         self.check_ranges(lowest=_LOWEST, positive=("learning_rate", "C"), shares=("warmup", "dropout"))
         super().check()
+        there = int(encoder_config(find_encoder(self.encoder)).get("num_hidden_layers", sys.maxsize))
+        refuse_more_layers(self.layers, there, "classifier.layers")
+        if self.frozen_layers > (self.layers or there):
+            what = f"{self.frozen_layers} layers cannot be frozen, {self.layers or there} are used"
+            raise ConfigError(what, where="classifier.frozen_layers", remedy=f"0 to {self.layers or there}")
 
     def fingerprint(self) -> str:
         precision = "bfloat16" if resolve_device(self.device) == "cuda" else "float32"

@@ -1,5 +1,6 @@
 """Static embeddings: one vector a token, distilled from an encoder and fine-tuned with a linear head."""
 
+import sys
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -8,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
+from abstag.classifiers.base import Labelled
 from abstag.classifiers.embeddings import Embedding, average_precision, cells
-from abstag.classifiers.encoder import Encoder, find_encoder
+from abstag.classifiers.encoder import Encoder, encoder_config, find_encoder
 from abstag.classifiers.scorers import StaticScorer, token_ids
 from abstag.errors import ConfigError
 from abstag.progress import progress
@@ -27,8 +29,8 @@ class Static(Embedding):
     """Mean of static token vectors, of length 1, times a linear head.
 
     The vectors are what the encoder gives for each token of its vocabulary alone, by principal components (Model2Vec;
-    Tulkens and van Dongen 2024); vectors and head are then fine-tuned on the labels, with Adam. On the papers that the
-    policy "holdout" keeps, the best epoch is chosen, by average precision.
+    Tulkens and van Dongen 2024); vectors and head are then fine-tuned on the labels, with Adam. The best epoch is
+    chosen, by average precision, on the papers that the policy "holdout" keeps, else on a tenth of the training papers.
 
     Parameters
     ----------
@@ -42,6 +44,8 @@ class Static(Embedding):
         Of the vectors, and of the head, > 0.
     epochs
         At most so many passes over the training papers, ≥ 1.
+    patience
+        Stop after so many epochs without a better average precision on held-out papers, ≥ 1.
     batch_size
         Papers in a step, ≥ 1.
     dropout
@@ -58,7 +62,8 @@ class Static(Embedding):
         title_weight: int = 3,
         learning_rate: float = 0.002,
         head_learning_rate: float = 0.01,
-        epochs: int = 5,
+        epochs: int = 40,
+        patience: int = 4,
         batch_size: int = 32,
         dropout: float = 0.2,
         device: str = "auto",
@@ -66,25 +71,36 @@ class Static(Embedding):
         super().__init__(encoder, device=device)
         self.dimensions, self.title_weight, self.epochs, self.batch_size = dimensions, title_weight, epochs, batch_size
         self.learning_rate, self.head_learning_rate = learning_rate, head_learning_rate
-        self.dropout = dropout
+        self.dropout, self.patience = dropout, patience
 
     def check(self) -> None:
-        lowest = {"dimensions": 1, "title_weight": 0, "epochs": 1, "batch_size": 1}
+        lowest = {"dimensions": 1, "title_weight": 0, "epochs": 1, "patience": 1, "batch_size": 1}
         self.check_ranges(lowest=lowest, positive=("learning_rate", "head_learning_rate"), shares=("dropout",))
         super().check()
+        there = int(encoder_config(find_encoder(self.encoder)).get("hidden_size", sys.maxsize))
+        if self.dimensions > there:
+            what = f"the encoder's vectors have {there} dimensions, not {self.dimensions}"
+            raise ConfigError(what, where="classifier.dimensions", remedy=f"1 to {there}")
 
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         tokenizer, vectors = _distilled(self.encoder, self.device)
         tokenizer.no_truncation()
-        sets = [_Set(token_ids(tokenizer, documents, self.title_weight), targets)]
-        if self.aid.held_out is not None:
-            held = self.aid.held_out
-            sets.append(_Set(token_ids(tokenizer, held.documents, self.title_weight), held.targets))
-        table, coef, intercept = self._tuned(_principal(vectors, self.dimensions), sets)
+        held = self.aid.held_out
+        if held is None:
+            dealt = np.random.default_rng(self.aid.seed).permutation(len(documents))
+            chosen, rest = np.sort(dealt[: len(dealt) // 10]), np.sort(dealt[len(dealt) // 10 :])
+            held = Labelled(documents[chosen], targets[chosen])
+            documents, targets = documents[rest], targets[rest]
+        sets = [
+            _Set(token_ids(tokenizer, papers, self.title_weight), labels)
+            for papers, labels in ((documents, targets), held)
+        ]
+        components: FloatArray = PCA(self.dimensions, random_state=0).fit_transform(vectors)
+        table, coef, intercept = self._tuned(components, sets)
         self.scorer_ = StaticScorer(tokenizer.to_str(), table.astype(np.float16), coef, intercept, self.title_weight)
 
     def _tuned(self, vectors: FloatArray, sets: list["_Set"]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the (v, d) vectors, (k, d) coefficients and (k,) intercepts of the best epoch on the last set."""
+        """Return the (v, d) vectors, (k, d) coefficients and (k,) intercepts of the best epoch on the second set."""
         import torch
         from torch import nn
         from torch.nn.functional import binary_cross_entropy_with_logits, dropout, normalize
@@ -109,7 +125,7 @@ class Static(Embedding):
         def state() -> tuple[FloatArray, ...]:
             return tuple(value.detach().double().numpy().copy() for value in (table.weight, head.weight, head.bias))
 
-        best, found = -1.0, state()
+        best, found, waited = -1.0, state(), 0
         for _ in progress(range(self.epochs), "fine-tuning", "epochs"):
             rows = order.permutation(len(sets[0].ids))
             for begin in range(0, len(rows), self.batch_size):
@@ -123,13 +139,15 @@ class Static(Embedding):
                 (losses / weights.sum().clamp(min=1e-6)).backward()  # type: ignore[no-untyped-call]
                 for optimizer in optimizers:
                     optimizer.step()  # type: ignore[no-untyped-call]
-            if len(sets) > 1:
-                with torch.no_grad():
-                    reached = average_precision(logits(sets[1].ids, training=False).numpy(), *sets[1].cells)
-                if reached > best:
-                    best, found = reached, state()
-        table_, coef, intercept = found if len(sets) > 1 else state()
-        return table_, coef, intercept
+            with torch.no_grad():
+                reached = average_precision(logits(sets[1].ids, training=False).numpy(), *sets[1].cells)
+            waited += 1
+            if reached > best:
+                best, found, waited = reached, state(), 0
+            if waited == self.patience:
+                break
+        vectors, coef, intercept = found
+        return vectors, coef, intercept
 
 
 class _Set(NamedTuple):
@@ -163,12 +181,4 @@ def token_vectors(encoder: Encoder) -> FloatArray:
             ids = torch.tensor([[*around[:1], token, *around[1:]] for token in tokens], device=encoder.device)
             hidden = encoder.model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
             found[begin : begin + _BATCH] = hidden.mean(1).cpu().numpy()
-    return found
-
-
-def _principal(vectors: FloatArray, dimensions: int) -> FloatArray:
-    if dimensions > vectors.shape[1]:
-        what = f"the encoder's vectors have {vectors.shape[1]} dimensions, not {dimensions}"
-        raise ConfigError(what, where="classifier.dimensions")
-    found: FloatArray = PCA(dimensions, random_state=0).fit_transform(vectors)
     return found
