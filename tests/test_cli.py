@@ -23,7 +23,7 @@ from tests.conftest import SHORT, Go, make_result, write_dump
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "runs.json").read_text(encoding="utf-8"))
 RUN_KEYS = SCHEMA["$defs"]["run"]["required"]
 CONTRACT = "id status experiment classifier seed corpus metric_part metrics parts fit_seconds texts_per_second peak_mb"
-PAIR_KEYS = "a b metric part n difference low high p p_holm verdict text differs_in"
+PAIR_KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds"
 
 
 def python(code: str, *arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -179,9 +179,9 @@ def test_undefined_is_null(go: Go, tmp_path: Path) -> None:
 
 def test_compare_prints_json_and_tables(go: Go, demo_runs: Path) -> None:
     found = json.loads(go("compare", "nb", "prior", "--json", "--runs-dir", demo_runs, code=0).out)
-    assert found.keys() == {"runs", "pairs"}
+    assert found.keys() == {"runs", "pairs", "configurations"}
     assert [set(run) for run in found["runs"]] == [set(RUN_KEYS)] * 2
-    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [("nb", "prior")] * 2
+    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [("nb", "prior")] * (2 + 4)
     assert all(set(pair) == set(PAIR_KEYS.split()) for pair in found["pairs"])
     folder = next(demo_runs.glob("nb-*"))
     same = go("compare", folder, folder.name, "prior", "--json", "--runs-dir", demo_runs, code=0).out

@@ -17,10 +17,10 @@ from abstag.evaluation import part_metrics, scored_rows
 from abstag.records import Documents
 from abstag.report import explorer
 from abstag.report.figures import COLOURS, Series, figures, swatch
-from abstag.report.rank import COMPARED, commands, headline, lines, rank
+from abstag.report.rank import COMPARED, Ranked, commands, headline, lines, rank
 from abstag.report.write import contents, table_csv, table_latex, write_report
 from abstag.results import ScoredDocuments, ScoreTable
-from abstag.store import Store, rows_fingerprint, write_scores
+from abstag.store import Store, load_result, read_scores, rows_fingerprint, write_scores
 from tests.conftest import Go, make_result, make_scores
 
 FILES = {"report.md", "report.html", "table.csv", "table.tex"}
@@ -191,11 +191,17 @@ class TestRefusals:
         with pytest.raises(DataError, match="poor-1: the run is given twice"):
             rank([folders[0], folders[0]], None)
 
-    def test_scores_of_another_run(self, folders: list[Path]) -> None:
-        scores = make_scores(n=70)
-        write_scores(folders[1] / "scores.parquet", scores)
-        with pytest.raises(ArtifactError, match="scores and result are not of one run"):
+    def test_scores_of_another_run(self, folders: list[Path], store: Store) -> None:
+        write_scores(folders[1] / "scores.parquet", make_scores(n=70))
+        with pytest.raises(ArtifactError, match="good-1: scores and result are not of one run"):
+            rank(folders[1:], None)
+        with pytest.raises(DataError, match="good-1: other test papers than poor-1"):
             rank(folders, None)
+        result = load_result(folders[0])
+        store.save(replace(result, rows=result.rows | {"fingerprint": "beef"}), scores=read_scores(folders[0]))
+        write_scores(folders[1] / "scores.parquet", make_scores(wrong=0.05))
+        with pytest.raises(ArtifactError, match="poor-1: scores and result are not of one run"):
+            rank(folders[::-1], None)
 
     @pytest.mark.parametrize("areas", [None, {}, [], {"a": {"f1": 1.0}, "b": 3}, {"a": {}, "b": {}}])
     def test_result_without_figures_of_areas(self, areas: Any, store: Store) -> None:
@@ -344,20 +350,28 @@ def test_fifty_thousand_papers_stay_small_and_the_page_says_what_is_missing(stor
 
 
 class TestFigures:
-    def series(self, number: int = 3) -> tuple[list[Series], ScoreTable]:
-        table = make_scores()
-        results = [
-            make_result(f"nb-{place}", parts={"all": part_metrics(table, np.ones(len(table), dtype=np.bool_))})
-            for place in range(number)
-        ]
+    def ranked(self, number: int = 3, **changes: Any) -> tuple[list[Series], Ranked]:
+        """Return series and ranking of runs on the same papers, the names hostile."""
+        table, names = make_scores(), [f"<n&{place}$x$>" for place in range(number)]
         rows = np.ones(len(table), dtype=np.bool_)
-        return [
-            Series(place, f"<n&{place}$x$>", result, scored_rows(table, rows)) for place, result in enumerate(results)
-        ], table
+        thresholds = {"thresholds": {"a": [0.4, 0.5], "b": [0.6, 0.7]}}
+        parts = {"all": part_metrics(table, rows)}
+        results = [make_result(f"nb-{place}", parts=parts, decision=thresholds) for place in range(number)]
+        pair = {"a": names[0], "metric": "macro_f1", "n": 80, "difference": 0.02, "low": -0.01, "high": 0.05}
+        told = {"verdict": "no_difference", "detectable": 0.04}
+        pairs = [pair | told | {"b": name} for name in names[1:]]
+        fields: dict[str, Any] = {"part": "all", "parts": {"all": 80}, "rows": rows, "names": names, "results": results}
+        fields |= {"tables": [table] * number, "folders": [], "pairs": pairs, "verdicts": {}, "best": names[0]}
+        ranked = Ranked(**(fields | changes))
+        series = [
+            Series(place, name, result, scored_rows(table, rows))
+            for place, (name, result) in enumerate(zip(ranked.names, ranked.results, strict=True))
+        ]
+        return series, ranked
 
     def test_colours_are_variables_and_ids_are_unique(self) -> None:
-        series, table = self.series(COLOURS + 1)
-        drawn = list(figures(series, table, np.ones(len(table), dtype=np.bool_), "all"))
+        series, ranked = self.ranked(COLOURS + 1)
+        drawn = list(figures(series, ranked))
         svg = "".join(figure.svg for figure in drawn) + "".join(map(swatch, series))
         assert "#abc0" not in svg
         assert "var(--series-7)" in svg
@@ -366,19 +380,45 @@ class TestFigures:
         assert len(ids) == len(set(ids))
         assert set(re.findall(r"url\(#([^)]+)\)", svg)) <= set(ids)
         assert "&lt;n&amp;0$x$&gt;" in svg
-        assert len(drawn) == 2 + len(table.areas) + 4
+        assert len(drawn) == 6 + len(ranked.areas) + 4
 
     def test_the_same_again(self) -> None:
-        series, table = self.series()
-        rows = np.ones(len(table), dtype=np.bool_)
-        assert list(figures(series, table, rows, "all")) == list(figures(series, table, rows, "all"))
+        series, ranked = self.ranked()
+        assert list(figures(series, ranked)) == list(figures(series, ranked))
+
+    def test_differences_are_those_of_the_best_whichever_side_it_is_on(self) -> None:
+        series, ranked = self.ranked(2)
+        (pair,) = ranked.pairs
+        turned = {"a": pair["b"], "b": pair["a"], "difference": -0.02, "low": -0.05, "high": 0.01}
+        drawn = [
+            {figure.title: figure.svg for figure in figures(series, replace(ranked, pairs=[one]))}
+            for one in (pair, {**pair, **turned})
+        ]
+        assert drawn[0] == drawn[1]
+        elsewhere = {**pair, "a": "x", "b": "y"}
+        titles = {figure.title for figure in figures(series, replace(ranked, pairs=[elsewhere]))}
+        assert not {"Paired differences", "What could have been found"} & titles
+
+    def test_identical_runs_draw(self) -> None:
+        series, ranked = self.ranked(2)
+        same = [{**pair} | {"difference": 0.0, "low": 0.0, "high": 0.0, "detectable": 0.0} for pair in ranked.pairs]
+        assert "What could have been found" in {figure.title for figure in figures(series, replace(ranked, pairs=same))}
+
+    def test_learning_curves_where_runs_have_several_sizes(self) -> None:
+        series, ranked = self.ranked(4)
+        sized = [replace(r, rows={"train": [size]}) for r, size in zip(ranked.results, (50, 50, 100, 200), strict=True)]
+        titles = {figure.title: figure.svg for figure in figures(series, replace(ranked, results=sized))}
+        assert "training papers" in titles["Learning curves"]
+        two = [replace(r, rows={"train": [size]}) for r, size in zip(ranked.results, (50, 50, 100, 100), strict=True)]
+        assert "Learning curves" not in {figure.title for figure in figures(series, replace(ranked, results=two))}
 
     def test_undefined_metrics_and_areas_without_positives_draw(self) -> None:
         table = make_scores()
         bare = replace(table, gold=np.zeros_like(table.gold), tags=np.zeros_like(table.tags))
         rows = np.ones(len(bare), dtype=np.bool_)
         result = make_result("nb-1", parts={"all": part_metrics(bare, rows)}, fit_seconds=None)
-        assert len(list(figures([Series(0, "nb", result, scored_rows(bare, rows))], bare, rows, "all"))) == 8
+        _, ranked = self.ranked(1, results=[result], tables=[bare], pairs=[])
+        assert len(list(figures([Series(0, "nb", result, scored_rows(bare, rows))], ranked))) == 10
 
 
 def test_more_runs_than_are_drawn(store: Store) -> None:

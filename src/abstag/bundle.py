@@ -1,7 +1,7 @@
 """A fitted tagger on disk, without pickle: weights, decision, taxonomy, training keys, card, checksums, self-test."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,7 @@ def load_bundle(folder: Path) -> Bundle:
             scorer=SCORERS[head["kind"]].restore(_read_state(folder)),
             decision=_decision(head["decision"]),
             taxonomy=parse_taxonomy(head["taxonomy"], where=str(folder)),
-            training_keys=frozenset(json.loads((folder / _KEYS).read_text(encoding="utf-8"))),
+            training_keys=_keys(folder),
         )
         if _NOTICE in head["checksums"]:
             bundle.scorer.notice = (folder / _NOTICE).read_text(encoding="utf-8")
@@ -116,7 +116,18 @@ def load_bundle(folder: Path) -> Bundle:
     return bundle
 
 
-def _verified_head(folder: Path) -> dict[str, Any]:
+def training_keys(folder: Path) -> frozenset[str]:
+    """Return the keys and ids of the papers that a bundle has learnt from; raises ArtifactError when it is damaged."""
+    _verified_head(folder, [_KEYS])
+    return _keys(folder)
+
+
+def _keys(folder: Path) -> frozenset[str]:
+    return frozenset(json.loads((folder / _KEYS).read_text(encoding="utf-8")))
+
+
+def _verified_head(folder: Path, files: Sequence[str] = ()) -> dict[str, Any]:
+    """Return bundle.json, its own content verified and that of some files, by default all."""
     if not (folder / _HEAD).is_file():
         raise ArtifactError("no bundle here", where=folder, remedy="name a run or a folder that holds bundle.json")
     head = read_json(folder / _HEAD)
@@ -132,8 +143,8 @@ def _verified_head(folder: Path) -> dict[str, Any]:
         raise ArtifactError("bundle.json was changed after it was written", where=folder)
     if not isinstance(head.get("checksums"), dict):
         raise ArtifactError("the bundle is damaged: it has no checksums", where=folder)
-    for name, expected in head["checksums"].items():
-        if file_hash(folder / name) != expected:
+    for name in files or head["checksums"]:
+        if file_hash(folder / name) != head["checksums"].get(name):
             raise ArtifactError(f"{name} was changed or cut after it was written", where=folder)
     return head
 

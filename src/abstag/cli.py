@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"abstag: {_line(error)}", file=sys.stderr)
     except KeyboardInterrupt:
-        print("abstag: interrupted", file=sys.stderr)
+        print("abstag: interrupted; what was done stands", file=sys.stderr)
         return 130
     return 1
 
@@ -222,19 +222,22 @@ def _runs(options: argparse.Namespace) -> int:
 def _add_compare(verbs: Any) -> None:
     parser = _verb(verbs, "compare", _compare, "compare runs on the same papers, pair by pair")
     _add_choice(parser)
+    text = "intervals and differences of average precision, ROC AUC, ECE and the automation share too (slower)"
+    parser.add_argument("--all-intervals", action="store_true", help=text)
     parser.add_argument("--json", action="store_true")
 
 
 def _compare(options: argparse.Namespace) -> int:
     from abstag.compare import compare
-    from abstag.report.table import pairs_table, runs_table
+    from abstag.report.table import configurations_table, pairs_table, runs_table
     from abstag.store import row
 
-    compared = compare(_chosen(options), part=options.part)
+    compared = compare(_chosen(options), part=options.part, all_intervals=options.all_intervals)
     if options.json:
-        print(_json({"runs": [row(result) for result in compared["runs"]], "pairs": compared["pairs"]}))
+        print(_json(compared | {"runs": [row(result) for result in compared["runs"]]}))
     else:
-        print(runs_table(compared["runs"]), pairs_table(compared["pairs"]), sep="\n\n")
+        tables = configurations_table(compared["configurations"]), pairs_table(compared["pairs"])
+        print(runs_table(compared["runs"]), *tables, sep="\n\n")
     return 0
 
 

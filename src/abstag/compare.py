@@ -1,7 +1,8 @@
 """Runs on the same papers → paired differences and verdicts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from math import lcm
 from pathlib import Path
@@ -10,22 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstag import metrics, statistics
+from abstag import __version__, metrics, statistics
+from abstag.bundle import training_keys
 from abstag.errors import ArtifactError, DataError
 from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
 from abstag.progress import progress
 from abstag.records import BoolArray, FloatArray, IntArray
-from abstag.results import RunResult, ScoreTable, flat
+from abstag.results import VERDICT_PART, RunResult, ScoreTable, flat
 from abstag.store import Store, load_result, read_scores, rows_fingerprint
 
 DRAWS = 10_000
+DRAWS_OF_SCORES = 1_000  # of metrics that are no function of counts: a draw of them costs a hundred times more
 MIN_POSITIVES = 10
+ENOUGH_POSITIVES = 100  # from so many on the percentile interval of an area's F1 covers 0.95 (docs/statistics.md)
+SEEDS = 5  # so many of each configuration, and the difference between seeds can be tested
 LEVEL = 0.05
-METRICS: Mapping[str, Callable[[NDArray[Any]], FloatArray]] = {
-    "macro_f1": metrics.macro_f1,
-    "micro_f1": metrics.micro_f1,
-}
+PRIMARY = "macro_f1"
 
 
 class Configuration(NamedTuple):
@@ -36,7 +38,15 @@ class Configuration(NamedTuple):
     scores: list[ScoreTable]
 
 
-def compare(folders: Sequence[Path], *, part: str | None = None) -> dict[str, Any]:
+class Drawn(NamedTuple):
+    """A measure of every configuration: its value for each seed, and its bootstrap draws averaged over seeds."""
+
+    measure: str
+    values: list[FloatArray]
+    draws: list[FloatArray]
+
+
+def compare(folders: Sequence[Path], *, part: str | None = None, all_intervals: bool = False) -> dict[str, Any]:
     """Compare runs pair by pair on the same papers; seeds of one configuration are averaged.
 
     Parameters
@@ -44,12 +54,15 @@ def compare(folders: Sequence[Path], *, part: str | None = None) -> dict[str, An
     folders
         Run folders.
     part
-        Name of the part to compare on; None is each first run's own metric part.
+        Name of the part to compare on; None is the plain random sample and part ``test`` where the papers have them
+        beside a stress set, else the first run's own metric part.
+    all_intervals
+        Give intervals of average precision, ROC AUC, ECE and the automation share too.
 
     Returns
     -------
     dict
-        ``runs`` (results) and ``pairs``, as docs/contracts.md says.
+        ``runs`` (results), ``pairs`` and ``configurations``, as docs/contracts.md says.
 
     Raises
     ------
@@ -59,18 +72,33 @@ def compare(folders: Sequence[Path], *, part: str | None = None) -> dict[str, An
     loaded = load_alike(folders)
     if len(set(configuration_names([result for result, _ in loaded]))) < 2:
         raise _too_few(folders)
-    return compare_loaded(loaded, part=part)
+    return compare_loaded(loaded, part=part, cache=folders[0].parent / ".draws" if all_intervals else None)
 
 
-def compare_loaded(loaded: Sequence[tuple[RunResult, ScoreTable]], *, part: str | None) -> dict[str, Any]:
-    """Compare runs of two configurations or more that `load_alike` has loaded (see `compare`)."""
+def compare_loaded(
+    loaded: Sequence[tuple[RunResult, ScoreTable]], *, part: str | None, cache: Path | None = None
+) -> dict[str, Any]:
+    """Compare runs of two configurations or more that `load_alike` has loaded (see `compare`).
+
+    Parameters
+    ----------
+    cache
+        Folder for draws of metrics that are no function of counts, which are dear; None leaves these metrics out.
+    """
     configurations = _configurations(loaded)
     chosen, rows = chosen_part(configurations[0].runs[0], configurations[0].scores[0], part)
-    pairs = list(progress(_pairs(configurations, chosen, rows), "comparing", "pairs"))
-    adjusted = statistics.holm([pair["p"] for pair in pairs])
-    verdicts = [{**pair, "p_holm": p} | _verdict(pair, p) for pair, p in zip(pairs, adjusted, strict=True)]
-    runs = [run for configuration in configurations for run in configuration.runs]
-    return {"runs": runs, "pairs": [{k: v for k, v in pair.items() if k != "scarce"} for pair in verdicts]}
+    counted = [[metrics.counts(scored_rows(scores, rows)) for scores in item.scores] for item in configurations]
+    tested = _drawn_counts(configurations, counted, rows)
+    untested = _drawn_scores(configurations, rows, cache) if cache else []
+    pairs = [
+        {"part": chosen, "n": int(rows.sum())} | pair
+        for pair in _pairs(configurations, counted, tested, untested, configurations[0].scores[0].groups[rows])
+    ]
+    return {
+        "runs": [run for configuration in configurations for run in configuration.runs],
+        "pairs": _with_verdicts(pairs, configurations[0].scores[0], rows),
+        "configurations": _summaries(configurations, counted, [*tested, *untested]),
+    }
 
 
 def _too_few(folders: Sequence[Path]) -> DataError:
@@ -84,8 +112,10 @@ def _too_few(folders: Sequence[Path]) -> DataError:
 
 
 def chosen_part(result: RunResult, scores: ScoreTable, part: str | None) -> tuple[str, BoolArray]:
-    """Return the part asked for, or else the run's own, and its (n,) rows; raises DataError when there is none."""
-    chosen, parts = part or result.metric_part, scores.named_parts()
+    """Return the part asked for and its (n,) rows (default: see `compare`); raises DataError when there is none."""
+    parts = scores.named_parts()
+    own = VERDICT_PART if result.metric_part == "all" and VERDICT_PART in parts else result.metric_part
+    chosen = part or own
     if chosen not in parts:
         raise DataError(f"no part {chosen!r}", where=result.id, remedy=f"parts: {', '.join(parts)}")
     return chosen, parts[chosen]
@@ -109,11 +139,36 @@ def load_alike(folders: Sequence[Path]) -> list[tuple[RunResult, ScoreTable]]:
         if any(result.id == other.id for other, _ in found):
             raise DataError("the run is given twice", where=result.id, remedy="name it once")
         scores = _in_order(read_scores(folder))
-        if result.rows["fingerprint"] != rows_fingerprint(scores):
-            raise ArtifactError("scores and result are not of one run", where=folder, remedy="run it again")
+        if not found and result.rows["fingerprint"] != rows_fingerprint(scores):
+            raise _of_two_runs(folder)
         found.append((result, scores))
         _refuse_unlike(*found[0], result, scores)
+        if result.rows["fingerprint"] != found[0][0].rows["fingerprint"]:
+            raise _of_two_runs(folder)
+        _refuse_leak(folder, result, scores)
     return found
+
+
+def _of_two_runs(folder: Path) -> ArtifactError:
+    return ArtifactError("scores and result are not of one run", where=folder, remedy="run it again")
+
+
+def _refuse_leak(folder: Path, result: RunResult, scores: ScoreTable) -> None:
+    """Refuse a run whose tagger has learnt from the papers that it is scored on, where that can be known.
+
+    With several splits the tagger that is kept has learnt from all papers, while the scores are of others.
+    """
+    if len(result.rows.get("train", ())) != 1 or not (folder / "bundle").is_dir():
+        return
+    known = training_keys(folder / "bundle")
+    leaked = [name for name in scores.ids if name in known]
+    if leaked:
+        raise DataError(
+            f"{len(leaked)} of its {len(scores)} test papers were trained on: {', '.join(leaked[:3])}"
+            + (" …" if len(leaked) > 3 else ""),
+            where=result.id,
+            remedy="its scores cannot be compared; run it on a split that keeps them apart",
+        )
 
 
 def configuration_names(results: Sequence[RunResult]) -> list[str]:
@@ -158,11 +213,10 @@ def _refuse_unlike(first: RunResult, known: ScoreTable, result: RunResult, score
         reasons["duplicate groups"] = not np.array_equal(_renumbered(known.groups), _renumbered(scores.groups))
     differing = [name for name, differs in reasons.items() if differs]
     if differing:
-        raise DataError(
-            f"other {' and '.join(differing)} than {first.id}",
-            where=result.id,
-            remedy="only runs on the same papers can be compared",
-        )
+        remedy = "only runs on the same papers can be compared"
+        if reasons["test papers"] and first.seed != result.seed:
+            remedy += "; with split.seed=0, or split=fixed, they stay the same while the seed varies"
+        raise DataError(f"other {' and '.join(differing)} than {first.id}", where=result.id, remedy=remedy)
 
 
 def _renumbered(groups: IntArray) -> IntArray:
@@ -171,39 +225,91 @@ def _renumbered(groups: IntArray) -> IntArray:
     return np.asarray(first[member], dtype=np.intp)
 
 
-def _pairs(configurations: Sequence[Configuration], part: str, rows: BoolArray) -> Iterator[dict[str, Any]]:
+def measures(counted: NDArray[Any]) -> FloatArray:
+    """Return macro-F1, micro-F1 and each area's F1, (..., 2 + k), from summed counts (..., k, 3)."""
+    f1 = metrics.f1(counted)
+    return np.concatenate([metrics.mean_defined(f1)[..., None], metrics.micro_f1(counted)[..., None], f1], axis=-1)
+
+
+def _drawn_counts(
+    configurations: Sequence[Configuration], counted: Sequence[Sequence[NDArray[Any]]], rows: BoolArray
+) -> list[Drawn]:
     table = configurations[0].scores[0]
-    groups = table.groups[rows]
-    counted = [[metrics.counts(scored_rows(scores, rows)) for scores in item.scores] for item in configurations]
-    positives = dict(zip(table.areas, (table.gold & table.known)[rows].sum(axis=0).tolist(), strict=True))
-    for name, statistic in METRICS.items():
-        draws = _draws(counted, groups, statistic)
-        for a, b in combinations(range(len(configurations)), 2):
-            first, second = _same_number(counted[a], counted[b])
-            mean = _over_seeds(statistic)
-            low, high = statistics.interval(draws[a] - draws[b])
+    systems = [counts for seeds in counted for counts in seeds]
+    drawn = iter(statistics.bootstrap(systems, table.groups[rows], measures, draws=DRAWS, seed=0))
+    draws = [np.mean([next(drawn) for _ in seeds], axis=0) for seeds in counted]
+    values = [np.stack([measures(counts.sum(axis=0)) for counts in seeds]) for seeds in counted]
+    names = [PRIMARY, "micro_f1", *(f"f1/{area}" for area in table.areas)]
+    return [
+        Drawn(name, [own[:, number] for own in values], [own[:, number] for own in draws])
+        for number, name in enumerate(names)
+    ]
+
+
+def _drawn_scores(configurations: Sequence[Configuration], rows: BoolArray, cache: Path) -> list[Drawn]:
+    jobs = [(run, scores) for item in configurations for run, scores in zip(item.runs, item.scores, strict=True)]
+    drawn = progress(jobs, "drawing scores", "runs")
+    found = {run.id: _cached(cache, run, scores, rows) for run, scores in drawn}
+    per_item = [np.stack([found[run.id] for run in item.runs]) for item in configurations]
+    return [
+        Drawn(name, [own[:, number, 0] for own in per_item], [own[:, number, 1:].mean(axis=0) for own in per_item])
+        for number, name in enumerate(metrics.RESAMPLED)
+    ]
+
+
+def _cached(cache: Path, run: RunResult, scores: ScoreTable, rows: BoolArray) -> FloatArray:
+    """Return each metric of `metrics.RESAMPLED` (m, 1 + draws): its value, then its draws."""
+    content = [scores.scores.tobytes().hex(), rows.tobytes().hex()]
+    key = canonical_hash([__version__, DRAWS_OF_SCORES, *scores.ids, *content])[:16]
+    path = cache / f"{run.id}-{key}.npy"
+    with suppress(OSError, ValueError):
+        return np.asarray(np.load(path), dtype=np.float64)
+    scored = scored_rows(scores, rows)
+    weighted = [metric(scored) for metric in metrics.RESAMPLED.values()]
+    once = np.array([of(np.ones((1, len(scored)))) for of in weighted])
+    drawn = statistics.bootstrap_weights(weighted, scores.groups[rows], draws=DRAWS_OF_SCORES, seed=0)
+    found = np.concatenate([once, np.stack(list(drawn))], axis=1)
+    with suppress(OSError):  # a store that cannot be written is slower, no worse
+        cache.mkdir(parents=True, exist_ok=True)
+        np.save(path, found)
+    return found
+
+
+def _pairs(
+    configurations: Sequence[Configuration],
+    counted: Sequence[Sequence[NDArray[Any]]],
+    tested: Sequence[Drawn],
+    untested: Sequence[Drawn],
+    groups: IntArray,
+) -> Iterator[dict[str, Any]]:
+    numbers = list(combinations(range(len(configurations)), 2))
+    p_values = {}
+    for a, b in progress(numbers, "comparing", "pairs"):
+        first, second = _same_number(counted[a], counted[b])
+        p_values[a, b] = statistics.randomization_test(first, second, groups, _over_seeds, draws=DRAWS, seed=0)
+    for number, drawn in enumerate(tested):
+        for a, b in numbers:
+            primary = drawn.measure == PRIMARY
             yield {
                 "a": configurations[a].name,
                 "b": configurations[b].name,
-                "metric": name,
-                "part": part,
-                "n": int(rows.sum()),
-                "difference": float(mean(first.sum(axis=0)) - mean(second.sum(axis=0))),
-                "low": low,
-                "high": high,
-                "p": statistics.randomization_test(first, second, groups, mean, draws=DRAWS, seed=0),
+                "metric": drawn.measure,
+                **_difference(drawn, a, b),
+                "p": float(p_values[a, b][number]),
+                "detectable": statistics.detectable(float(np.nanstd(drawn.draws[a] - drawn.draws[b]))),
+                "untested": {other.measure: _difference(other, a, b) for other in untested} if primary else {},
+                "seeds": _between_seeds(drawn.values[a], drawn.values[b]) if primary else None,
                 "differs_in": _differs_in(configurations[a], configurations[b]),
-                "scarce": {area: count for area, count in positives.items() if count < MIN_POSITIVES},
             }
 
 
-def _draws(
-    counted: Sequence[Sequence[NDArray[Any]]], groups: NDArray[np.intp], statistic: Callable[..., FloatArray]
-) -> list[FloatArray]:
-    """Return each configuration's statistic in every draw, averaged over its seeds."""
-    flat = [counts for seeds in counted for counts in seeds]
-    drawn = iter(statistics.bootstrap(flat, groups, statistic, draws=DRAWS, seed=0))
-    return [np.mean([next(drawn) for _ in seeds], axis=0) for seeds in counted]
+def _difference(drawn: Drawn, a: int, b: int) -> dict[str, float]:
+    low, high = statistics.interval(drawn.draws[a] - drawn.draws[b])
+    return {"difference": float(drawn.values[a].mean() - drawn.values[b].mean()), "low": low, "high": high}
+
+
+def _between_seeds(first: FloatArray, second: FloatArray) -> dict[str, float] | None:
+    return statistics.welch(first, second)._asdict() if min(len(first), len(second)) >= SEEDS else None
 
 
 def _same_number(first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -213,8 +319,8 @@ def _same_number(first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) 
     return a, b
 
 
-def _over_seeds(statistic: Callable[[NDArray[Any]], FloatArray]) -> Callable[[NDArray[Any]], FloatArray]:
-    return lambda counts: np.asarray(statistic(counts).mean(axis=-1))
+def _over_seeds(counted: NDArray[Any]) -> FloatArray:
+    return np.asarray(measures(counted).mean(axis=-2))
 
 
 def _differs_in(first: Configuration, second: Configuration) -> list[str]:
@@ -226,16 +332,81 @@ def _differs_in(first: Configuration, second: Configuration) -> list[str]:
     )
 
 
-def _verdict(pair: Mapping[str, Any], p: float) -> dict[str, str]:
-    scarce = ", ".join(f"{count} positives in {area}" for area, count in pair["scarce"].items())
+def _with_verdicts(pairs: Sequence[Mapping[str, Any]], table: ScoreTable, rows: BoolArray) -> list[dict[str, Any]]:
+    """Return pairs with p adjusted by Holm and a verdict: macro-F1 is one family, all other measures another."""
+    positives = dict(zip(table.areas, (table.gold & table.known)[rows].sum(axis=0).tolist(), strict=True))
+    stress = bool((rows & table.stress()).any())
+    adjusted: dict[int, float] = {}
+    for primary in (True, False):
+        family = [number for number, pair in enumerate(pairs) if (pair["metric"] == PRIMARY) is primary]
+        adjusted |= dict(zip(family, statistics.holm([pairs[number]["p"] for number in family]), strict=True))
+    found = []
+    for number, pair in enumerate(pairs):
+        area = pair["metric"].partition("/")[2]
+        scarce = {name: count for name, count in positives.items() if count < MIN_POSITIVES and area in {"", name}}
+        found.append({**pair, "p_holm": adjusted[number]} | _verdict(pair, adjusted[number], scarce, stress=stress))
+    return found
+
+
+def _verdict(pair: Mapping[str, Any], p: float, scarce: Mapping[str, int], *, stress: bool) -> dict[str, Any]:
+    needed = None
     if scarce or np.isnan(p):
-        verdict, text = "too_few", f"too few: {scarce or 'undefined'}"
+        verdict, text = "too_few", f"too few: {_scarcity(scarce, pair['n']) or 'undefined'}"
     elif p >= LEVEL:
         verdict, text = "no_difference", "no difference detected"
-    elif pair["difference"] > 0:
-        verdict, text = "a_better", f"{pair['a']} better"
+        needed = _papers_needed(pair)
+        text += f"; {pair['detectable']:.3f} would be found 4 times in 5"
+        text += f", {pair['difference']:+.3f} with about {needed:,} papers" if needed else ""
     else:
-        verdict, text = "b_better", f"{pair['b']} better"
+        verdict = "a_better" if pair["difference"] > 0 else "b_better"
+        text = f"{pair[verdict[0]]} better"
+    if stress and verdict in {"a_better", "b_better"}:
+        text += " on papers of a stress set, which decides nothing"
     if pair["differs_in"]:
         text += f" (they also differ in {', '.join(pair['differs_in'])})"
-    return {"verdict": verdict, "text": text}
+    return {"verdict": verdict, "text": text, "needed": needed}
+
+
+def _scarcity(scarce: Mapping[str, int], n: int) -> str:
+    """Return which areas have too few positives, and how many papers would have enough."""
+    words = []
+    for area, count in scarce.items():
+        needed = f": about {_rounded(n * MIN_POSITIVES / count):,} papers needed" if count else ""
+        words.append(f"{count} positives in {area}{needed}")
+    return ", ".join(words)
+
+
+def _papers_needed(pair: Mapping[str, Any]) -> int | None:
+    """Return of how many papers the observed difference would be found 4 times in 5; None when that is no number."""
+    if not pair["difference"] or np.isnan(pair["difference"]) or not pair["detectable"]:
+        return None
+    return _rounded(max(pair["n"], pair["n"] * (pair["detectable"] / pair["difference"]) ** 2))
+
+
+def _rounded(number: float) -> int:
+    """Return a number with two digits that count: it is a guess."""
+    return int(float(f"{number:.1e}"))
+
+
+def _summaries(
+    configurations: Sequence[Configuration], counted: Sequence[Sequence[NDArray[Any]]], drawn: Sequence[Drawn]
+) -> list[dict[str, Any]]:
+    """Return of each configuration its runs and, a measure: mean over seeds, interval, least and highest seed."""
+    found = []
+    for number, item in enumerate(configurations):
+        totals = np.mean([counts.sum(axis=0) for counts in counted[number]], axis=0)
+        few = dict(zip(item.scores[0].areas, totals.tolist(), strict=True))
+        summary = {}
+        for measure, values, draws in drawn:
+            hits, wrong, missed = few.get(measure.partition("/")[2], (np.inf, 0, 0))
+            plain = hits + missed >= ENOUGH_POSITIVES
+            low, high = statistics.interval(draws[number]) if plain else statistics.f1_posterior(hits, wrong + missed)
+            own = values[number]
+            summary[measure] = {
+                "value": float(own.mean()),
+                "low": low,
+                "high": high,
+                "seeds": [float(own.min()), float(own.max())],
+            }
+        found.append({"name": item.name, "runs": [run.id for run in item.runs], "metrics": summary})
+    return found

@@ -10,6 +10,8 @@ import numpy as np
 from abstag.records import BoolArray, Documents, FloatArray, IntArray
 
 Status = Literal["done", "failed", "running"]
+STRESS_PART = "hard"  # papers that were chosen for being hard for one kind of classifier: shown, never judged by
+VERDICT_PART = "test+random"
 _PART: Mapping[str, Any] = {
     **dict.fromkeys(("macro_f1", "micro_f1", "macro_average_precision", "ece", "automation_95"), float | None),
     "n": int,
@@ -198,20 +200,40 @@ class ScoreTable:
         return cls(*columns)
 
     def named_parts(self) -> dict[str, BoolArray]:
-        """Return the (n,) bool rows of every part with a name.
+        """Return the (n,) bool rows of every part with a name (see `named_parts`)."""
+        return named_parts(self.venues, self.parts, self.random)
 
-        "all"; each part; each venue's part as "iclr-test" (or the venue alone, where no part is given); "random"
-        is the plain random sample: the part of that name and all rows marked as random.
-        """
-        names = [_venue_part(venue, part) for venue, part in zip(self.venues, self.parts, strict=True)]
-        found = {"all": np.ones(len(self), dtype=np.bool_)}
-        for column in (self.parts, names):
-            for name in sorted({name for name in column if name}):
-                rows = np.array([item == name for item in column], dtype=np.bool_)
-                found[name] = rows | found.get(name, False)
-        if self.random.any():
-            found["random"] = self.random | found.get("random", False)
-        return found
+    def stress(self) -> BoolArray:
+        """Return the (n,) bool rows of the stress set (see `STRESS_PART`) that are not of the plain random sample."""
+        return _stress(self.parts, self.random)
+
+
+def named_parts(
+    venues: Sequence[str | None], parts: Sequence[str | None], random: Sequence[bool] | BoolArray
+) -> dict[str, BoolArray]:
+    """Return the (n,) bool rows of every part with a name, of n papers.
+
+    "all"; each part; each venue's part as "iclr-test" (or the venue alone, where no part is given); "random"
+    is the plain random sample: the part of that name and all rows marked as random; "test+random" is what verdicts
+    rest on where there is a stress set beside them.
+    """
+    names = [_venue_part(venue, part) for venue, part in zip(venues, parts, strict=True)]
+    found = {"all": np.ones(len(parts), dtype=np.bool_)}
+    for column in (parts, names):
+        for name in sorted({name for name in column if name}):
+            rows = np.array([item == name for item in column], dtype=np.bool_)
+            found[name] = rows | found.get(name, False)
+    drawn = np.array([bool(mark) for mark in random], dtype=np.bool_)
+    if drawn.any():
+        found["random"] = drawn | found.get("random", False)
+    told = [found[name] for name in ("random", "test") if name in found]
+    if _stress(parts, drawn).any() and told:
+        found[VERDICT_PART] = np.logical_or.reduce(told)
+    return found
+
+
+def _stress(parts: Sequence[str | None], random: BoolArray) -> BoolArray:
+    return np.array([part == STRESS_PART for part in parts], dtype=np.bool_) & ~random
 
 
 def _venue_part(venue: str | None, part: str | None) -> str | None:

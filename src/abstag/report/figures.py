@@ -2,16 +2,18 @@
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from abstag import metrics
+from abstag import metrics, statistics
 from abstag.evaluation import scored_rows
-from abstag.records import BoolArray, FloatArray
-from abstag.results import RunResult, ScoreTable
+from abstag.records import FloatArray
+from abstag.report.learning import by_size, curves
+from abstag.report.rank import Ranked
+from abstag.results import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,17 +81,27 @@ class Figure(NamedTuple):
     svg: str
 
 
-def figures(series: Sequence[Series], table: ScoreTable, rows: BoolArray, part: str) -> Iterator[Figure]:
+def figures(series: Sequence[Series], ranked: Ranked) -> Iterator[Figure]:
     """Yield all figures of a part.
 
     Parameters
     ----------
     series
         The runs to draw, best first.
-    table, rows
-        Scores of one run, for labels common to all, and the rows of the part.
+    ranked
+        All runs, their pairs, and the part.
     """
+    table, rows, part = ranked.tables[0], ranked.rows, ranked.part
     yield _intervals(series, part)
+    against_best = [pair for pair in ranked.pairs if pair["metric"] == "macro_f1" and ranked.best in _sides(pair)]
+    if against_best:
+        yield _differences(against_best, ranked.best)
+        yield _power(against_best, ranked.best)
+    several = curves(ranked.results)
+    if several:
+        yield _learning_curves(several, part)
+    yield _three_ways(series, part)
+    yield _thresholds(series, table.areas)
     yield _area_bars(series, table.areas, part)
     positives = (table.gold & table.known)[rows].sum(axis=0)
     for number in sorted(np.argsort(-positives, kind="stable")[:CURVES].tolist()):
@@ -121,6 +133,110 @@ def _intervals(series: Sequence[Series], part: str) -> Figure:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("macro-F1")
     return Figure("Macro-F1 with 95 % intervals", "Bootstrap over duplicate groups; unadjusted.", drawn[0])
+
+
+def _sides(pair: Mapping[str, Any]) -> tuple[str, str]:
+    return pair["a"], pair["b"]
+
+
+def _other(pair: Mapping[str, Any], best: str) -> tuple[str, float]:
+    """Return the other side of a pair, and the sign that makes its difference that of the best."""
+    return (pair["b"], 1.0) if pair["a"] == best else (pair["a"], -1.0)
+
+
+def _differences(pairs: Sequence[Mapping[str, Any]], best: str) -> Figure:
+    with _drawing("differences", 4.6, 1.0 + 0.36 * len(pairs)) as (axes, drawn):
+        axes.axvline(0, color=_MUTED, lw=1, ls=(0, (2, 2)))
+        for height, pair in enumerate(reversed(pairs)):
+            sign = _other(pair, best)[1]
+            ends = np.sort(sign * _defined([pair["low"], pair["high"]]))
+            proven = pair["verdict"] in {"a_better", "b_better"}
+            axes.plot(ends, [height] * 2, color=_INK, lw=2.4, solid_capstyle="butt")
+            inside = _INK if proven else "none"
+            axes.plot(sign * _defined([pair["difference"]]), [height], "o", color=_INK, ms=8, mfc=inside)
+        axes.set_yticks(range(len(pairs)), [_short(_other(pair, best)[0]) for pair in reversed(pairs)])
+        axes.set_ylim(-0.6, len(pairs) - 0.4)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(f"macro-F1 of {_short(best)} − that of the row")
+    caption = "Paired, 95 % intervals, unadjusted. A filled marker: proven at 0.05 by Holm over all pairs."
+    return Figure("Paired differences", caption, drawn[0])
+
+
+def _power(pairs: Sequence[Mapping[str, Any]], best: str) -> Figure:
+    differing = [pair for pair in pairs if pair["detectable"]]
+    true = np.linspace(0, 2 * max((pair["detectable"] for pair in differing), default=0.5), _POINTS)
+    with _drawing("power", 4.6, 3.2) as (axes, drawn):
+        axes.axhline(statistics.POWER, color=_MUTED, lw=1, ls=(0, (2, 2)))
+        for number, pair in enumerate(differing):
+            found = statistics.power(true, pair["detectable"] / statistics.detectable(1.0))
+            style, label = _DASHES[number % len(_DASHES)], _short(_other(pair, best)[0], 20)
+            axes.plot(true, found, color=f"#abc0{number % COLOURS:02x}", ls=style, label=label)
+        axes.set(
+            ylim=(0, 1.03),
+            xlim=(0, true[-1]),
+            xlabel=f"true difference from {_short(best)}",
+            ylabel="chance to find it",
+        )
+        if differing:
+            axes.legend(fontsize=9)
+    caption = (
+        f"Power of the test on these {pairs[0]['n']:,} papers, at 0.05 before Holm's correction. Dashed: 4 times in 5."
+    )
+    return Figure("What could have been found", caption, drawn[0])
+
+
+def _learning_curves(several: Mapping[str, Sequence[RunResult]], part: str) -> Figure:
+    with _drawing("learning", 4.6, 3.4) as (axes, drawn):
+        for number, (name, runs) in enumerate(several.items()):
+            colour, curve = f"#abc0{number % COLOURS:02x}", by_size(runs, part)
+            style, marker = _DASHES[number // COLOURS % len(_DASHES)], _MARKERS[number % len(_MARKERS)]
+            means = [np.mean(values) for values in curve.values()]
+            axes.plot(list(curve), means, color=colour, ls=style, label=name)
+            for size, values in curve.items():
+                axes.plot([size] * len(values), values, marker, color=colour, ms=5)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.set(xlabel="training papers", ylabel="macro-F1")
+        axes.legend(fontsize=9)
+    return Figure("Learning curves", "A marker is a run; the line goes through the mean of the seeds.", drawn[0])
+
+
+def _three_ways(series: Sequence[Series], part: str) -> Figure:
+    with _drawing("ways", 4.6, 1.2 + 0.36 * len(series)) as (axes, drawn):
+        for height, item in enumerate(reversed(series)):
+            values = item.result.parts[part]
+            ways = values["at_half"]["macro_f1"], values["macro_f1"], values["macro_average_precision"]
+            for value, marker in zip(ways, "|oD", strict=True):
+                filled = item.colour if marker != "D" else "none"
+                axes.plot(_defined([value]), [height], marker, color=item.colour, mfc=filled, ms=9, mew=1.8)
+        axes.set_yticks(range(len(series)), [_short(item.name) for item in reversed(series)])
+        axes.set_ylim(-0.6, len(series) - 0.4)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("bar: macro-F1 at 0.5 · dot: at chosen thresholds · diamond: AP")
+    caption = (
+        "Macro-F1 at 0.5 and at the thresholds chosen on training papers; macro average precision needs no threshold."
+    )
+    return Figure("With, without, and free of thresholds", caption, drawn[0])
+
+
+def _thresholds(series: Sequence[Series], areas: Sequence[str]) -> Figure:
+    with _drawing("thresholds", 4.6, 0.9 + len(areas) * (0.25 + 0.12 * len(series))) as (axes, drawn):
+        step = 0.8 / len(series)
+        for order, item in enumerate(series):
+            found = item.result.decision.get("thresholds", {})
+            for place, area in enumerate(areas):
+                values = _defined(found.get(area, []))
+                height = place + (order - (len(series) - 1) / 2) * step
+                axes.plot(values, np.full(len(values), height), item.marker, color=item.colour, ms=5, alpha=0.8)
+        axes.set_yticks(range(len(areas)), [_short(area) for area in areas])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("threshold")
+    return Figure(
+        "Chosen thresholds", "One marker a split, chosen on its training papers; in the order of the key.", drawn[0]
+    )
 
 
 def _area_bars(series: Sequence[Series], areas: Sequence[str], part: str) -> Figure:

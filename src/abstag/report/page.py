@@ -12,7 +12,7 @@ from abstag.report import explorer
 from abstag.report.explorer import script_json
 from abstag.report.figures import Series, figures, swatch
 from abstag.report.rank import COMPARED, MEASURES, Ranked, commands, headline, lines, title
-from abstag.report.table import number
+from abstag.report.table import measure_name, number
 from abstag.results import ScoreTable
 from abstag.store import read_documents
 
@@ -60,9 +60,10 @@ def page(ranked: Ranked, *, bibtex: str, text: bool) -> str:
         "parts": [name for name in ranked.parts if name in parts],
         "cell": _cell,
         "number": number,
+        "measure_name": measure_name,
         "drawn": len(drawn),
         "key": [(item.name, swatch(item)) for item in drawn],
-        "figures": list(figures(drawn, ranked.tables[0], ranked.rows, ranked.part)),
+        "figures": list(figures(drawn, ranked)),
         "commands": commands(ranked),
         "bibtex": bibtex,
         "style": _asset("page.css"),

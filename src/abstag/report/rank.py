@@ -8,6 +8,7 @@ from typing import Any
 
 from abstag.compare import chosen_part, compare_loaded, configuration_names, load_alike
 from abstag.errors import ArtifactError, DataError
+from abstag.evaluation import part_metrics
 from abstag.records import BoolArray
 from abstag.report.table import number, run_names, sortable
 from abstag.results import RunResult, ScoreTable, fits
@@ -40,6 +41,8 @@ class Ranked:
         Paired differences on the part among the best `COMPARED` runs; empty with one configuration.
     verdicts
         Of macro-F1, between the best configuration and each other one; empty with one configuration.
+    best
+        The best configuration, as the pairs name it.
     """
 
     part: str
@@ -51,6 +54,7 @@ class Ranked:
     folders: Sequence[Path]
     pairs: Sequence[Mapping[str, Any]]
     verdicts: Mapping[str, str]
+    best: str
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -64,7 +68,7 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     Parameters
     ----------
     part
-        Part whose figures rank the runs; None is the first run's own.
+        Part whose figures rank the runs; default as in `compare.compare`.
 
     Raises
     ------
@@ -78,6 +82,7 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     loaded = load_alike(folders)
     chosen, rows = chosen_part(*loaded[0], part)
     parts = loaded[0][1].named_parts()
+    loaded = [(_with_part(result, chosen, scores, rows), scores) for result, scores in loaded]
     for result, _ in loaded:
         _refuse_incomplete(result, chosen, loaded[0][1].areas)
     order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].parts[chosen]["macro_f1"]))
@@ -95,6 +100,7 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
         tables=[scores for _, scores in best_first],
         folders=[folders[run] for run in order],
         pairs=pairs,
+        best=names[0],
         verdicts=_verdicts(
             pairs, names[0], {name: of for name, of in zip(names, shown, strict=False) if names.count(name) == 1}
         ),
@@ -162,6 +168,11 @@ def _line(name: str, result: RunResult, part: str) -> dict[str, Any]:
         "run": result.id,
         "command": result.command,
     }
+
+
+def _with_part(result: RunResult, part: str, scores: ScoreTable, rows: BoolArray) -> RunResult:
+    """Return the result with figures of a part; runs of older versions lack those of "test+random"."""
+    return result if part in result.parts else replace(result, parts={**result.parts, part: part_metrics(scores, rows)})
 
 
 def _refuse_incomplete(result: RunResult, part: str, areas: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from abstag import __version__
 from abstag.files import new_files
+from abstag.report.learning import learning_table
 from abstag.report.page import page
 from abstag.report.rank import Ranked, commands, headline, lines, rank, title
 from abstag.report.table import markdown, number, pairs_table, runs_table
@@ -76,6 +77,7 @@ def report_markdown(ranked: Ranked) -> str:
         headline(ranked),
         runs_table(ranked.results),
         f"F1 by area ({ranked.part}):\n\n{areas}",
+        *filter(None, [learning_table(ranked.results, ranked.part)]),
         *([f"## Pairs on `{ranked.part}`", pairs_table(ranked.pairs)] if ranked.pairs else []),
         "## Commands",
         "With the corpus in a folder of that name, and run where the runs are kept:",
