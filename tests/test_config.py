@@ -118,7 +118,9 @@ def test_every_experiment_runs_cut_short(name: str, parted: Path, runs: Path) ->
     chosen = [] if name == "choose" else ["classifier=prior"]
     folded = str(yaml_of("experiment", name).get("defaults")).count("split") == 0 or name == "choose"
     short = [word for word in SHORT if (folded and name != "ladder") or not word.startswith("split.")]
-    extra = ["classifier=prior"] if name == "choose" else []
+    swept = yaml_of("experiment", name)["hydra"].get("sweeper", {}).get("params", {})
+    extra = [f"{key}={values.split(',')[-1]}" for key, values in swept.items() if key != "classifier"]
+    extra += ["classifier=prior"] if name == "choose" else []
     launched = launch([f"+experiment={name}", *chosen, *extra, *short, f"data.path={parted}", f"runs_dir={runs}"])
     assert launched.failures == []
     assert launched.many
@@ -155,7 +157,7 @@ def test_sweep_with_its_flag_in_any_place(arguments: tuple[str, ...], embedded: 
         (["+classifier.CC=1"], "classifier: unknown key 'CC'; did you mean 'C'?"),
         (["classifier=forest"], "there is no classifier 'forest'; known: distilled, embed_logreg, ensemble, keywords"),
         (["split=kfolds"], "there is no split 'kfolds'; known: fixed, holdout, kfold, venue, year"),
-        (["+experiment=foo"], "there is no experiment 'foo'; known: baselines, choose, demo"),
+        (["+experiment=foo"], "there is no experiment 'foo'; known: baselines, calibration, choose, demo"),
         (["seed=abc"], "seed: Value 'abc' of type 'str' could not be converted to Integer"),
         (["data.weights.read=much"], "data.weights.read: Value 'much' of type 'str' could not be converted to Float"),
         (["data.weights.read=-1"], "data.weights.read: -1.0 is no weight; a finite number, at least 0, is"),
@@ -227,7 +229,7 @@ def test_targets_that_are_no_classifier_class_are_refused_unopened(target: str, 
 
 
 def test_target_that_is_no_splitter_is_refused(embedded: Path, runs: Path) -> None:
-    arguments = ("split._target_=abstag.classifiers.prior.Prior", "~split.folds")
+    arguments = ("split=fixed", "split._target_=abstag.classifiers.prior.Prior", "~split.test_parts")
     assert refusal(*arguments, f"data.path={embedded}", f"runs_dir={runs}").startswith("split._target_: ")
 
 

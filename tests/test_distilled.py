@@ -1,6 +1,7 @@
 """Students and ensembles: what they learn from taggers of finished runs, and which runs they refuse."""
 
 import io
+import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -248,8 +249,12 @@ class TestRunning:
 
     def test_a_missing_teacher_names_the_remedy(self, start: Start) -> None:
         err, store = start(*DISTILLED, "classifier.teacher=svm", code=1)
-        what = "no finished runs of 'svm' have this corpus, split, decision and seed; run classifier=svm first"
-        assert err == f"abstag: classifier distilled: {what}\n"
+        what = "no finished runs of 'svm' have this corpus, split, decision and seed; run first: abstag run "
+        assert err.startswith(f"abstag: classifier distilled: {what}")
+        assert err.endswith(" classifier=svm\n")
+        command = shlex.split(err.partition("run first: ")[2])
+        assert set(command) >= {*HOLDOUT, "abstag", "run"}
+        assert not [word for word in command if "teacher" in word or word == "classifier=distilled"]
         assert not list(store.root.glob("distilled-*"))
 
     @pytest.mark.parametrize("words", [DISTILLED, ENSEMBLE], ids=["distilled", "ensemble"])
@@ -260,7 +265,8 @@ class TestRunning:
         err, store = start(*words, word, code=1)
         name = store.find("logreg").name
         assert err.count("\n") == 1
-        assert f"{name} has another {what}; run classifier=logreg first" in err
+        assert f"{name} has another {what}; run first: abstag run " in err
+        assert word in err
 
     def test_a_run_of_another_corpus_is_refused(self, start: Start, parted: Path) -> None:
         err, store = start(*DISTILLED, f"data.path={parted}", code=1)
@@ -280,7 +286,7 @@ class TestRunning:
         words = ("split.folds=2", "decision=holdout")
         start("classifier=logreg", *words)
         err, _ = start("classifier=distilled", "classifier.teacher=logreg", *words, code=1)
-        assert "was trained on 40 of the 40 test papers; use a split with one fixed test set" in err
+        assert "take decision=holdout and a split with one test set, as split=holdout" in err
         assert err.count("\n") == 1
 
     def test_a_teacher_without_a_bundle_is_one_line(self, start: Start) -> None:

@@ -1,6 +1,7 @@
 """One experiment: built parts in, a stored result out. Knows nothing of Hydra."""
 
 import logging
+import shlex
 import shutil
 import time
 import traceback
@@ -24,11 +25,12 @@ from abstag.errors import AbstagError, ConfigError, DataError
 from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
 from abstag.labels import SCORED
-from abstag.records import BoolArray, Documents, IntArray, Targets
-from abstag.results import RunResult, ScoredDocuments, ScoreTable
+from abstag.records import BoolArray, Documents, IntArray, Split, Targets
+from abstag.results import RunResult, ScoredDocuments, ScoreTable, named_parts
 from abstag.store import Store, rows_fingerprint
 
 _LOG = logging.getLogger(__name__)
+_RUN = ("abstag", "run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,11 @@ class Experiment:
         )
 
     @cached_property
+    def splits(self) -> list[Split]:
+        """Training and test rows of each split; raises ConfigError when a side would be empty."""
+        return self.splitter.split(self.rows, seed=self.seed)
+
+    @cached_property
     def bundles(self) -> list[Bundle]:
         """The taggers of the members."""
         return [load_bundle(folder / "bundle") for _, folder in self.members]
@@ -160,9 +167,10 @@ def with_members(experiment: Experiment, store: Store) -> Experiment:
         No run of the store, or several, fit a name; the decision is fitted on papers that the taggers know.
     """
     where, names = f"classifier {experiment.label}", experiment.classifier.member_names()
-    if names and experiment.policy.method != "holdout":
+    if names and (experiment.policy.method != "holdout" or len(experiment.splits) > 1):
         what = "the runs that it asks have learnt from the papers of each fold"
-        raise ConfigError(what, where=where, remedy="take decision=holdout, for those runs too")
+        remedy = "take decision=holdout and a split with one test set, as split=holdout, for those runs too"
+        raise ConfigError(what, where=where, remedy=remedy)
     found = [_member(experiment, store, name) for name in names]
     if len({result.id for result in found}) < len(found):
         raise ConfigError(f"{', '.join(names)} are not different runs", where=where)
@@ -171,43 +179,48 @@ def with_members(experiment: Experiment, store: Store) -> Experiment:
 
 def _member(experiment: Experiment, store: Store, name: str) -> RunResult:
     where = f"classifier {experiment.label}"
-    named = [run for run in store.results() if run.status == "done" and name in {run.classifier, run.id}]
+    done = [run for run in store.results() if run.status == "done"]
+    named = [run for run in done if run.classifier == name] or [run for run in done if run.id.startswith(name)]
     alike = [run for run in named if not _differs(experiment, run)]
     alike = [run for run in alike if run.experiment == experiment.name] or alike
     kept = [run for run in alike if (store.folder(run.id) / "bundle").is_dir()]
     if alike and not kept:
-        remedy = "delete its folder and run it again with keep_bundle=true"
+        remedy = "a tagger is needed: delete its folder and run it again with keep_bundle=true, if it can tag at all"
         raise ConfigError(f"{alike[0].id} has kept no bundle", where=where, remedy=remedy)
     if len(kept) == 1:
         return kept[0]
     what = f"{len(alike) or 'no'} finished runs of {name!r} have this corpus, split, decision and seed"
     if len(named) == 1 and not alike:
-        what = f"{named[0].id} has another {_differs(experiment, named[0])[0]}"
-    remedy = (
-        f"name one of {', '.join(run.id for run in alike)}"
-        if alike
-        else f"run classifier={named[0].classifier if named else name} first"
-    )
+        what = f"{named[0].id} has another {', '.join(_differs(experiment, named[0]))}"
+    remedy = f"name one of {', '.join(run.id for run in alike)}" if alike else _first(experiment, named, name)
     raise ConfigError(what, where=where, remedy=remedy)
+
+
+def _first(experiment: Experiment, named: Sequence[RunResult], name: str) -> str:
+    """Return the command of the run that is missing: this run's own with another classifier."""
+    own = [word for word in shlex.split(experiment.command) if not word.lstrip("+").startswith("classifier")]
+    return f"run first: {shlex.join([*(own or _RUN), f'classifier={named[0].classifier if named else name}'])}"
 
 
 def _differs(experiment: Experiment, run: RunResult) -> list[str]:
     """Return in what a run differs that decides which papers it learns from."""
     ours, theirs = experiment.config, run.config
-    same = {
-        "corpus": run.corpus["fingerprint"] == experiment.corpus.fingerprint,
-        **{key: theirs.get(key) == ours.get(key) for key in ("split", "decision", "seed")},
-        "choice of papers (data)": _papers(theirs) == _papers(ours),
-    }
-    return [key for key, equal in same.items() if not equal]
+    different = [key for key in ("split", "decision", "seed") if theirs.get(key) != ours.get(key)]
+    papers = _papers(theirs)
+    different += [f"data.{key}" for key, value in _papers(ours).items() if papers[key] != value]
+    return different if run.corpus["fingerprint"] == experiment.corpus.fingerprint else ["corpus", *different]
 
 
-def _papers(config: Mapping[str, Any]) -> tuple[Any, ...]:
+def _papers(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what decides which papers are held out; labels but read ones matter where papers are drawn at random."""
     data = config.get("data") or {}
     limit, weights = data.get("limit"), data.get("weights") or {}
-    used = {source for source, weight in weights.items() if weight > 0 and (limit or source in SCORED)}
-    return limit, data.get("without_parts"), used, bool(limit and data.get("declared_negatives"))
+    return {
+        "limit": limit,
+        "without_parts": data.get("without_parts"),
+        "weights": {source for source, weight in weights.items() if weight > 0 and (limit or source in SCORED)},
+        "declared_negatives": bool(limit and data.get("declared_negatives")),
+    }
 
 
 class Fitted(NamedTuple):
@@ -283,12 +296,6 @@ def _run(experiment: Experiment, store: Store, started: RunResult, workdir: Path
         final = _final(experiment, outcome, workdir)
     scores = outcome.scores
     parts = {name: part_metrics(scores, rows) for name, rows in scores.named_parts().items()}
-    if experiment.metric_part not in parts:
-        raise ConfigError(
-            f"no test paper is in part {experiment.metric_part!r}",
-            where="metric_part",
-            remedy=f"parts: {', '.join(parts)}",
-        )
     tested = rows_fingerprint(scores)
     result = replace(
         started,
@@ -333,9 +340,10 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
             remedy="ingest with --labels FILE",
         )
     check_both_sides(experiment.read_targets[np.flatnonzero(read)], corpus.taxonomy)
+    _refuse_unknown_part(experiment)
     tables, fits, seconds, evidence = [], [], 0.0, list[Evidence]()
-    for number, split in enumerate(experiment.splitter.split(experiment.rows, seed=experiment.seed)):
-        _refuse_leaks(experiment, split.test)
+    for number, split in enumerate(experiment.splits):
+        _refuse_leaks(experiment, split)
         train, usable = experiment.training_rows(split.train), split.train[experiment.visible[split.train]]
         fitted = fit_tagger(experiment, train, usable, workdir and workdir / f"split-{number}")
         documents = corpus.documents[split.test]
@@ -349,8 +357,26 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
     return Outcome(scores, seconds, fits, evidence if len(evidence) == len(scores) else None)
 
 
-def _refuse_leaks(experiment: Experiment, test: IntArray) -> None:
-    keys, ids = experiment.corpus.column("key"), experiment.corpus.documents.ids
+def _refuse_unknown_part(experiment: Experiment) -> None:
+    rows = np.concatenate([split.test for split in experiment.splits])
+    columns = ([experiment.corpus.column(name)[row] for row in rows] for name in ("venue", "part", "random"))
+    parts = named_parts(*columns)
+    if experiment.metric_part not in parts:
+        what = f"no test paper is in part {experiment.metric_part!r}"
+        raise ConfigError(what, where="metric_part", remedy=f"parts: {', '.join(parts)}")
+
+
+def _refuse_leaks(experiment: Experiment, split: Split) -> None:
+    corpus, test = experiment.corpus, split.test
+    keys, ids = corpus.column("key"), corpus.documents.ids
+    copies = split.train[np.isin(corpus.groups[split.train], corpus.groups[test])]
+    if len(copies):
+        raise ConfigError(
+            f"split {split.name!r} trains on {len(copies)} papers that it tests, or on duplicates of them: "
+            f"{', '.join(ids[row] for row in copies[:3])}" + (" …" if len(copies) > 3 else ""),
+            where="split",
+            remedy="keep a duplicate group on one side",
+        )
     for bundle in experiment.bundles:
         leaked = sum(bundle.trained_on(ids[row], keys[row]) for row in test)
         if leaked:
@@ -380,8 +406,7 @@ def fit_tagger(
     DataError
         An area has no positive or no negative among the rows, or among those held out.
     """
-    corpus, policy, seed = experiment.corpus, experiment.policy, experiment.seed
-    rows = experiment.rows.take(train)
+    corpus, policy = experiment.corpus, experiment.policy
     inner: splits.Splitter = splits.KFold(policy.folds) if policy.method == "folds" else splits.HoldOut(policy.holdout)
     spare = np.setdiff1d(train if usable is None else usable, train)
     texts: list[int] = []
@@ -392,7 +417,7 @@ def fit_tagger(
 
     begun = time.perf_counter()
     held, scores, classifier = [], [], None
-    for number, fold in enumerate(inner.split(rows, seed=seed)):
+    for number, fold in enumerate(_inner_folds(experiment, inner, train)):
         held.append(train[fold.test])
         early = held[-1] if policy.method == "holdout" else None
         aid = _aid(experiment, early, unlabelled, workdir and workdir / f"fold-{number}")
@@ -403,6 +428,26 @@ def fit_tagger(
     if policy.method == "folds" or classifier is None:
         classifier = _fit(experiment, train, _aid(experiment, None, unlabelled, workdir and workdir / "all"))
     return Fitted(classifier, decision, train, time.perf_counter() - begun, np.array(texts, dtype=np.intp))
+
+
+def _inner_folds(experiment: Experiment, inner: splits.Splitter, train: IntArray) -> list[Split]:
+    """Return the folds on which the decision is fitted; refuses them, before anything is fitted, if it cannot be."""
+    remedy = "raise data.limit or decision.holdout, or label more papers"
+    try:
+        folds = inner.split(experiment.rows.take(train), seed=experiment.seed)
+    except ConfigError as error:
+        what = f"of {len(train)} training papers none can be held out for calibration and thresholds"
+        raise ConfigError(what, where="decision", remedy=remedy) from error
+    held = np.concatenate([fold.test for fold in folds])
+    read = experiment.read_targets[train[held]]
+    for side, cells in (("positive", read.values & read.known), ("negative", ~read.values & read.known)):
+        for number, area in enumerate(experiment.corpus.taxonomy.ids):
+            if not cells[:, number].any():
+                what = (
+                    f"none of the {len(held)} held-out papers is a read {side} of {area}, so no threshold can be fitted"
+                )
+                raise DataError(what, where="decision", remedy=remedy)
+    return folds
 
 
 def _aid(
