@@ -23,7 +23,9 @@ from tests.conftest import SHORT, Go, make_result, write_dump
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "runs.json").read_text(encoding="utf-8"))
 RUN_KEYS = SCHEMA["$defs"]["run"]["required"]
 CONTRACT = "id status experiment classifier seed corpus metric_part metrics parts fit_seconds texts_per_second peak_mb"
-PAIR_KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds"
+PAIR_KEYS = (
+    "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides"
+)
 
 
 def python(code: str, *arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ from abstag.results import ScoreTable
 from abstag.store import Store, rows_fingerprint
 from tests.conftest import make_result, make_scores
 
-KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds"
+KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides"
 MEASURES = ["macro_f1", "micro_f1", "f1/a", "f1/b"]
 
 
@@ -126,10 +126,28 @@ def test_what_could_have_been_found_is_said(store: Store) -> None:
     assert pair["verdict"] == "no_difference"
     spread = (pair["high"] - pair["low"]) / (2 * 1.96)
     assert pair["detectable"] == pytest.approx(2.802 * spread, rel=0.05)
-    expected = max(80, 80 * (pair["detectable"] / pair["difference"]) ** 2)
-    assert pair["needed"] == pytest.approx(expected, rel=0.06)
-    assert f"{pair['detectable']:.3f} would be found 4 times in 5" in pair["text"]
-    assert f"{pair['difference']:+.3f} with about {pair['needed']:,} papers" in pair["text"]
+    assert pair["needed"] == pytest.approx(80 * (pair["detectable"] / pair["difference"]) ** 2, rel=0.06)
+    assert f"; {pair['detectable']:.3f} would be found 4 times in 5" in pair["text"]
+    assert f", and {abs(pair['difference']):.3f}, if true, with about {pair['needed']:,} papers" in pair["text"]
+
+
+def test_what_could_be_found_falls_with_the_number_of_tests(store: Store) -> None:
+    """The first of m tests by Holm has to pass 0.05 / m."""
+    folders = [keep(store, f"{n}-1", make_scores(wrong=0.1, seed=n)) for n in (3, 4, 5, 6)]
+    two, four = (compare(some)["pairs"] for some in (folders[:2], folders))
+    assert four[0]["detectable"] / two[0]["detectable"] == pytest.approx(
+        statistics.detectable(1.0, level=0.05 / 6) / statistics.detectable(1.0)
+    )
+    assert two[1]["detectable"] > statistics.detectable(1.0) * (two[1]["high"] - two[1]["low"]) / (2 * 1.96) * 1.1
+
+
+def test_repeats_of_a_run_are_no_seeds(store: Store) -> None:
+    folders = [
+        keep(store, run, make_scores(), seed=0, config={"classifier": {"C": 1}, "seed": 0, "name": run})
+        for run in ("a-1", "a-2")
+    ]
+    with pytest.raises(DataError, match="a-2 and a-1 are one configuration with one seed; name one of them"):
+        compare([*folders, keep(store, "b-1", make_scores(seed=3))])
 
 
 def test_configurations_show_intervals_and_the_spread_of_seeds(store: Store) -> None:
@@ -149,10 +167,10 @@ def test_configurations_show_intervals_and_the_spread_of_seeds(store: Store) -> 
 
 
 def test_areas_with_enough_positives_have_bootstrap_intervals(store: Store) -> None:
-    tables = [make_scores(n=600, seed=n) for n in range(2)]
+    tables = [make_scores(n=700, seed=n) for n in range(2)]
+    assert tables[0].gold.sum(axis=0).min() > 200
     found = compare([keep(store, f"{n}-1", table) for n, table in enumerate(tables)])["configurations"][0]
-    counted = metrics.counts(scored_rows(tables[0], np.ones(600, dtype=np.bool_)))
-    assert min(counted.sum(axis=0)[:, [0, 2]].sum(axis=1)) >= 100
+    counted = metrics.counts(scored_rows(tables[0], np.ones(700, dtype=np.bool_)))
     (draws,) = statistics.bootstrap([counted], tables[0].groups, metrics.f1, draws=module.DRAWS, seed=0)
     area = found["metrics"]["f1/b"]
     assert (area["low"], area["high"]) == pytest.approx(statistics.interval(draws[:, 1]))
@@ -180,18 +198,23 @@ def test_intervals_of_scores_on_request_and_from_the_cache(store: Store, monkeyp
     folders = [keep(store, f"{n}-1", table) for n, table in enumerate(tables)]
     assert compare(folders)["pairs"][0]["untested"] == {}
     found = compare(folders, all_intervals=True)
-    assert len(list((store.root / ".draws").iterdir())) == 2
-    every = np.ones(80, dtype=np.bool_)
+    assert len(list((store.root / ".draws").iterdir())) == 4  # of two runs, all papers and the random sample
+    parts = tables[0].named_parts()
     for name in metrics.RESAMPLED:
-        values = [metrics.METRICS[name](scored_rows(table, every)) for table in tables]
+        part = "random" if name in {"ece", "automation_95"} else "all"
+        values = [metrics.METRICS[name](scored_rows(table, parts[part])) for table in tables]
         for item, value in zip(found["configurations"], values, strict=True):
             own = item["metrics"][name]
+            assert own["part"] == part
             assert own["value"] == pytest.approx(value)
             assert own["low"] <= value <= own["high"] or name in {"ece", "automation_95"}  # these two are biased
         gap = found["pairs"][0]["untested"][name]
         assert gap["difference"] == pytest.approx(values[0] - values[1])
         assert gap["low"] < gap["high"]
     assert all(pair["untested"] == {} for pair in found["pairs"][1:])
+    for path in list((store.root / ".draws").iterdir())[:2]:
+        path.write_bytes(b"")  # a killed writer, or a full disk
+    assert compare(folders, all_intervals=True) == found
     monkeypatch.setattr(statistics, "bootstrap_weights", None)
     assert compare(folders, all_intervals=True) == found
 
@@ -212,7 +235,8 @@ def test_verdicts_rest_on_the_random_and_test_parts(store: Store) -> None:
     for part in ("hard", "all"):
         pair = compare(folders, part=part)["pairs"][0]
         assert pair["verdict"] == "a_better"
-        assert pair["text"] == "0 better on papers of a stress set, which decides nothing"
+        assert not pair["decides"]
+        assert pair["text"] == "0 better; a stress set, which decides nothing, is among these papers"
 
 
 def test_a_tagger_that_knows_its_test_papers_is_refused_and_named(
@@ -336,10 +360,11 @@ def test_too_few_positives_give_no_verdict(store: Store) -> None:
     gold[np.flatnonzero(gold[:, 1])[9:], 1] = False
     tables = [dataclasses.replace(table, gold=gold) for table in tables]
     pairs = compare([keep(store, f"{n}-1", table) for n, table in enumerate(tables)])["pairs"]
-    for pair in (pairs[0], pairs[1], pairs[3]):
+    for pair in (pairs[0], pairs[3]):
         assert pair["verdict"] == "too_few"
-        assert pair["text"] == "too few: 9 positives in b: about 89 papers needed"
-    assert pairs[2]["verdict"] == "a_better"
+        assert pair["text"] == "too few positives in b (9): about 89 papers needed"
+        assert np.isnan(pair["p_holm"])
+    assert [pairs[place]["verdict"] for place in (1, 2)] == ["a_better"] * 2  # micro-F1 pools areas; the other area
 
 
 def test_differs_in_names_what_differs_beside_the_classifier(store: Store) -> None:

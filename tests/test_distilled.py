@@ -259,7 +259,8 @@ class TestRunning:
 
     @pytest.mark.parametrize("words", [DISTILLED, ENSEMBLE], ids=["distilled", "ensemble"])
     @pytest.mark.parametrize(
-        ("word", "what"), [("split.share=0.3", "split"), ("decision.holdout=0.3", "decision"), ("seed=1", "seed")]
+        ("word", "what"),
+        [(f"{key}={value}", key) for key, value in (("split.share", 0.3), ("decision.holdout", 0.3), ("seed", 1))],
     )
     def test_a_run_of_other_papers_is_refused(self, words: Sequence[str], word: str, what: str, start: Start) -> None:
         err, store = start(*words, word, code=1)

@@ -17,9 +17,10 @@ from abstag.evaluation import part_metrics, scored_rows
 from abstag.records import Documents
 from abstag.report import explorer
 from abstag.report.figures import COLOURS, Series, figures, swatch
+from abstag.report.learning import learning_table, papers_for
 from abstag.report.rank import COMPARED, Ranked, commands, headline, lines, rank
 from abstag.report.write import contents, table_csv, table_latex, write_report
-from abstag.results import ScoredDocuments, ScoreTable
+from abstag.results import RunResult, ScoredDocuments, ScoreTable
 from abstag.store import Store, load_result, read_scores, rows_fingerprint, write_scores
 from tests.conftest import Go, make_result, make_scores
 
@@ -358,10 +359,17 @@ class TestFigures:
         parts = {"all": part_metrics(table, rows)}
         results = [make_result(f"nb-{place}", parts=parts, decision=thresholds) for place in range(number)]
         pair = {"a": names[0], "metric": "macro_f1", "n": 80, "difference": 0.02, "low": -0.01, "high": 0.05}
-        told = {"verdict": "no_difference", "detectable": 0.04}
+        told = {"verdict": "no_difference", "detectable": 0.04, "decides": True}
         pairs = [pair | told | {"b": name} for name in names[1:]]
         fields: dict[str, Any] = {"part": "all", "parts": {"all": 80}, "rows": rows, "names": names, "results": results}
-        fields |= {"tables": [table] * number, "folders": [], "pairs": pairs, "verdicts": {}, "best": names[0]}
+        fields |= {
+            "tables": [table] * number,
+            "folders": [],
+            "pairs": pairs,
+            "verdicts": {},
+            "best": names[0],
+            "compared": [],
+        }
         ranked = Ranked(**(fields | changes))
         series = [
             Series(place, name, result, scored_rows(table, rows))
@@ -406,11 +414,28 @@ class TestFigures:
 
     def test_learning_curves_where_runs_have_several_sizes(self) -> None:
         series, ranked = self.ranked(4)
-        sized = [replace(r, rows={"train": [size]}) for r, size in zip(ranked.results, (50, 50, 100, 200), strict=True)]
+
+        def sized_as(*sizes: int) -> list[RunResult]:
+            return [
+                replace(run, rows={"train": [size]}, config={"data": {"limit": size}})
+                for run, size in zip(ranked.results, sizes, strict=True)
+            ]
+
+        sized = sized_as(50, 50, 100, 200)
         titles = {figure.title: figure.svg for figure in figures(series, replace(ranked, results=sized))}
         assert "training papers" in titles["Learning curves"]
-        two = [replace(r, rows={"train": [size]}) for r, size in zip(ranked.results, (50, 50, 100, 100), strict=True)]
-        assert "Learning curves" not in {figure.title for figure in figures(series, replace(ranked, results=two))}
+        others = [replace(run, config={"split": {"n": place}}) for place, run in enumerate(sized)]
+        for none in (sized_as(50, 50, 100, 100), others):
+            assert "Learning curves" not in {figure.title for figure in figures(series, replace(ranked, results=none))}
+        assert learning_table(sized, "all").count("|") > 0
+        assert learning_table(others, "all") == ""
+
+    def test_more_papers_that_a_gain_takes(self) -> None:
+        """Errors of 0.2 · (n / 100) ** −0.5: from 400 papers on (0.1), 0.09 is reached with 100 · (0.2 / 0.09)²."""
+        curve = {float(n): [1 - 0.2 * (n / 100) ** -0.5] for n in (25, 50, 100, 200, 400)}
+        assert papers_for(curve) == pytest.approx(100 * (0.2 / 0.09) ** 2 - 400)
+        assert np.isnan(papers_for({n: [0.8] for n in (10.0, 20.0, 40.0)}))
+        assert np.isnan(papers_for({n: [1 - n] for n in (0.001, 0.002, 0.003)}, gain=0.01))
 
     def test_undefined_metrics_and_areas_without_positives_draw(self) -> None:
         table = make_scores()

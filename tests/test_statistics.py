@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from abstag import metrics, statistics
+from abstag.compare import ENOUGH_POSITIVES
 from abstag.records import FloatArray
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -97,11 +98,11 @@ def test_simulated_false_alarms_and_coverage(name: str) -> None:
 
 
 def test_committed_coverage_is_as_promised() -> None:
-    """Intervals of an area below 100 positives are the posterior's; the others the bootstrap's."""
+    """Intervals of an area with few positives are the posterior's; the others the bootstrap's."""
     found = json.loads((DOCS.parent / "benchmarks" / "results" / "coverage.json").read_text(encoding="utf-8"))
     assert found["trials"] >= 1000
     for setting in found["settings"].values():
-        shares, few = setting["shares"], setting["positives"] < 100
+        shares, few = setting["shares"], setting["positives"] < ENOUGH_POSITIVES
         used = {"posterior interval of an area's F1" if few else "interval of an area's F1"}
         used |= {"interval of macro-F1", "interval of the difference of macro-F1"}
         assert all(0.93 <= shares[name] <= 0.97 for name in used)
@@ -144,7 +145,8 @@ def test_posterior_of_f1_is_that_of_sampled_gammas() -> None:
     u, v = rng.gamma(20.5, 2, 400_000), rng.gamma(8.0, 1, 400_000)
     assert statistics.f1_posterior(20, 7) == pytest.approx(tuple(np.quantile(u / (u + v), [0.025, 0.975])), abs=2e-3)
     low, high = statistics.f1_posterior(0, 3)
-    assert 0 <= low < 0.01 < high < 0.7
+    assert 0 == low < high < 0.7
+    assert statistics.f1_posterior(3, 0).high == 1
     assert np.isnan(statistics.f1_posterior(0, 0)).all()
 
 
@@ -165,7 +167,9 @@ def test_welch_agrees_with_scipy_and_with_constants() -> None:
     assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
     assert found.difference == pytest.approx(first.mean() - second.mean())
     assert statistics.welch(np.full(5, 0.9), np.full(5, 0.9)) == (0, 0, 0, 1)
+    assert statistics.welch(np.full(7, 0.9), np.full(5, 0.9)).p == 1
     assert statistics.welch(np.full(5, 0.9), np.full(5, 0.8)).p == 0
+    assert 0 < statistics.welch(np.full(5, 0.9), first).p < 0.2
 
 
 def test_bootstrap_and_randomization_agree_with_scipy() -> None:

@@ -1,8 +1,10 @@
 """Runs on the same papers → paired differences and verdicts."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
 from math import lcm
 from pathlib import Path
@@ -18,15 +20,17 @@ from abstag.evaluation import scored_rows
 from abstag.files import canonical_hash
 from abstag.progress import progress
 from abstag.records import BoolArray, FloatArray, IntArray
-from abstag.results import VERDICT_PART, RunResult, ScoreTable, flat
+from abstag.results import VERDICT_PART, RunResult, ScoreTable, settings
 from abstag.store import Store, load_result, read_scores, rows_fingerprint
 
 DRAWS = 10_000
 DRAWS_OF_SCORES = 1_000  # of metrics that are no function of counts: a draw of them costs a hundred times more
 MIN_POSITIVES = 10
-ENOUGH_POSITIVES = 100  # from so many on the percentile interval of an area's F1 covers 0.95 (docs/statistics.md)
+ENOUGH_POSITIVES = 200  # from so many on the percentile interval of an area's F1 covers 0.95 (docs/statistics.md)
 SEEDS = 5  # so many of each configuration, and the difference between seeds can be tested
 LEVEL = 0.05
+DRAWS_A_TEST = 50  # at least so many for each test of a family, else Holm's factor leaves nothing to be proven
+OF_SAMPLE = ("ece", "automation_95")  # told of the plain random sample where there is one: enriched papers mislead
 PRIMARY = "macro_f1"
 
 
@@ -42,6 +46,7 @@ class Drawn(NamedTuple):
     """A measure of every configuration: its value for each seed, and its bootstrap draws averaged over seeds."""
 
     measure: str
+    part: str
     values: list[FloatArray]
     draws: list[FloatArray]
 
@@ -88,16 +93,17 @@ def compare_loaded(
     configurations = _configurations(loaded)
     chosen, rows = chosen_part(configurations[0].runs[0], configurations[0].scores[0], part)
     counted = [[metrics.counts(scored_rows(scores, rows)) for scores in item.scores] for item in configurations]
-    tested = _drawn_counts(configurations, counted, rows)
-    untested = _drawn_scores(configurations, rows, cache) if cache else []
+    table = configurations[0].scores[0]
+    tested = _drawn_counts(configurations, counted, chosen, rows)
+    untested = _drawn_scores(configurations, chosen, rows, cache) if cache else []
     pairs = [
         {"part": chosen, "n": int(rows.sum())} | pair
-        for pair in _pairs(configurations, counted, tested, untested, configurations[0].scores[0].groups[rows])
+        for pair in _pairs(configurations, counted, tested, untested, table.groups[rows])
     ]
     return {
         "runs": [run for configuration in configurations for run in configuration.runs],
-        "pairs": _with_verdicts(pairs, configurations[0].scores[0], rows),
-        "configurations": _summaries(configurations, counted, [*tested, *untested]),
+        "pairs": _with_verdicts(pairs, table, rows),
+        "configurations": _summaries(configurations, counted, [*tested, *untested], table.groups[rows]),
     }
 
 
@@ -141,7 +147,7 @@ def load_alike(folders: Sequence[Path]) -> list[tuple[RunResult, ScoreTable]]:
         scores = _in_order(read_scores(folder))
         if not found and result.rows["fingerprint"] != rows_fingerprint(scores):
             raise _of_two_runs(folder)
-        found.append((result, scores))
+        found.append((result, replace(scores, groups=_renumbered(scores.groups))))
         _refuse_unlike(*found[0], result, scores)
         if result.rows["fingerprint"] != found[0][0].rows["fingerprint"]:
             raise _of_two_runs(folder)
@@ -186,6 +192,11 @@ def configuration_names(results: Sequence[RunResult]) -> list[str]:
 
 def _configurations(loaded: Sequence[tuple[RunResult, ScoreTable]]) -> list[Configuration]:
     names = configuration_names([result for result, _ in loaded])
+    first: dict[tuple[str, int], str] = {}
+    for name, (result, _) in zip(names, loaded, strict=True):
+        if first.setdefault((name, result.seed), result.id) != result.id:
+            what = f"{result.id} and {first[name, result.seed]} are one configuration with one seed"
+            raise DataError(what, where=name, remedy="name one of them")
     found: dict[str, list[tuple[RunResult, ScoreTable]]] = defaultdict(list)
     for name, entry in zip(names, loaded, strict=True):
         found[name].append(entry)
@@ -193,8 +204,8 @@ def _configurations(loaded: Sequence[tuple[RunResult, ScoreTable]]) -> list[Conf
 
 
 def _without_seed(result: RunResult) -> dict[str, Any]:
-    config = {key: value for key, value in result.config.items() if key not in {"seed", "name"}}
-    return {"classifier": result.classifier, "config": config, "data": result.corpus["fingerprint"]}
+    kept = {key: value for key, value in settings(result.config).items() if key not in {"seed", "name"}}
+    return {"classifier": result.classifier, "config": kept, "data": result.corpus["fingerprint"]}
 
 
 def _in_order(scores: ScoreTable) -> ScoreTable:
@@ -232,7 +243,7 @@ def measures(counted: NDArray[Any]) -> FloatArray:
 
 
 def _drawn_counts(
-    configurations: Sequence[Configuration], counted: Sequence[Sequence[NDArray[Any]]], rows: BoolArray
+    configurations: Sequence[Configuration], counted: Sequence[Sequence[NDArray[Any]]], part: str, rows: BoolArray
 ) -> list[Drawn]:
     table = configurations[0].scores[0]
     systems = [counts for seeds in counted for counts in seeds]
@@ -241,28 +252,33 @@ def _drawn_counts(
     values = [np.stack([measures(counts.sum(axis=0)) for counts in seeds]) for seeds in counted]
     names = [PRIMARY, "micro_f1", *(f"f1/{area}" for area in table.areas)]
     return [
-        Drawn(name, [own[:, number] for own in values], [own[:, number] for own in draws])
+        Drawn(name, part, [own[:, number] for own in values], [own[:, number] for own in draws])
         for number, name in enumerate(names)
     ]
 
 
-def _drawn_scores(configurations: Sequence[Configuration], rows: BoolArray, cache: Path) -> list[Drawn]:
-    jobs = [(run, scores) for item in configurations for run, scores in zip(item.runs, item.scores, strict=True)]
-    drawn = progress(jobs, "drawing scores", "runs")
-    found = {run.id: _cached(cache, run, scores, rows) for run, scores in drawn}
-    per_item = [np.stack([found[run.id] for run in item.runs]) for item in configurations]
-    return [
-        Drawn(name, [own[:, number, 0] for own in per_item], [own[:, number, 1:].mean(axis=0) for own in per_item])
-        for number, name in enumerate(metrics.RESAMPLED)
-    ]
+def _drawn_scores(configurations: Sequence[Configuration], part: str, rows: BoolArray, cache: Path) -> list[Drawn]:
+    sample = configurations[0].scores[0].named_parts().get("random")
+    found = []
+    for number, name in enumerate(metrics.RESAMPLED):
+        of_sample = name in OF_SAMPLE and sample is not None
+        papers = sample if of_sample and sample is not None else rows
+        drawn = [
+            np.stack([_cached(cache, *job, papers)[number] for job in zip(item.runs, item.scores, strict=True)])
+            for item in progress(configurations, f"drawing {name}", "configurations")
+        ]
+        values, draws = [own[:, 0] for own in drawn], [own[:, 1:].mean(axis=0) for own in drawn]
+        found.append(Drawn(name, "random" if of_sample else part, values, draws))
+    return found
 
 
 def _cached(cache: Path, run: RunResult, scores: ScoreTable, rows: BoolArray) -> FloatArray:
     """Return each metric of `metrics.RESAMPLED` (m, 1 + draws): its value, then its draws."""
-    content = [scores.scores.tobytes().hex(), rows.tobytes().hex()]
-    key = canonical_hash([__version__, DRAWS_OF_SCORES, *scores.ids, *content])[:16]
+    arrays = (scores.scores, scores.gold, scores.known, scores.tags, scores.confidence, scores.groups, rows)
+    content = [*scores.ids, *(array.tobytes().hex() for array in arrays)]
+    key = canonical_hash([__version__, DRAWS_OF_SCORES, *metrics.RESAMPLED, *content])[:16]
     path = cache / f"{run.id}-{key}.npy"
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, EOFError):
         return np.asarray(np.load(path), dtype=np.float64)
     scored = scored_rows(scores, rows)
     weighted = [metric(scored) for metric in metrics.RESAMPLED.values()]
@@ -271,7 +287,9 @@ def _cached(cache: Path, run: RunResult, scores: ScoreTable, rows: BoolArray) ->
     found = np.concatenate([once, np.stack(list(drawn))], axis=1)
     with suppress(OSError):  # a store that cannot be written is slower, no worse
         cache.mkdir(parents=True, exist_ok=True)
-        np.save(path, found)
+        part = path.with_suffix(f".{os.getpid()}.npy")
+        np.save(part, found)
+        part.replace(path)
     return found
 
 
@@ -283,10 +301,11 @@ def _pairs(
     groups: IntArray,
 ) -> Iterator[dict[str, Any]]:
     numbers = list(combinations(range(len(configurations)), 2))
+    draws = max(DRAWS, DRAWS_A_TEST * len(numbers) * (len(tested) - 1))
     p_values = {}
     for a, b in progress(numbers, "comparing", "pairs"):
         first, second = _same_number(counted[a], counted[b])
-        p_values[a, b] = statistics.randomization_test(first, second, groups, _over_seeds, draws=DRAWS, seed=0)
+        p_values[a, b] = statistics.randomization_test(first, second, groups, _over_seeds, draws=draws, seed=0)
     for number, drawn in enumerate(tested):
         for a, b in numbers:
             primary = drawn.measure == PRIMARY
@@ -296,11 +315,17 @@ def _pairs(
                 "metric": drawn.measure,
                 **_difference(drawn, a, b),
                 "p": float(p_values[a, b][number]),
-                "detectable": statistics.detectable(float(np.nanstd(drawn.draws[a] - drawn.draws[b]))),
+                "error": _spread(drawn.draws[a] - drawn.draws[b]),
                 "untested": {other.measure: _difference(other, a, b) for other in untested} if primary else {},
                 "seeds": _between_seeds(drawn.values[a], drawn.values[b]) if primary else None,
                 "differs_in": _differs_in(configurations[a], configurations[b]),
             }
+
+
+def _spread(draws: FloatArray) -> float:
+    """Return the standard deviation of the draws that are defined; NaN when none is."""
+    defined = draws[~np.isnan(draws)]
+    return float(defined.std()) if len(defined) else float("nan")
 
 
 def _difference(drawn: Drawn, a: int, b: int) -> dict[str, float]:
@@ -324,7 +349,7 @@ def _over_seeds(counted: NDArray[Any]) -> FloatArray:
 
 
 def _differs_in(first: Configuration, second: Configuration) -> list[str]:
-    a, b = ({**flat(item.runs[0].config), "corpus": item.runs[0].corpus["fingerprint"]} for item in (first, second))
+    a, b = ({**settings(item.runs[0].config), "corpus": item.runs[0].corpus["fingerprint"]} for item in (first, second))
     return sorted(
         key
         for key in {*a, *b}
@@ -335,36 +360,46 @@ def _differs_in(first: Configuration, second: Configuration) -> list[str]:
 def _with_verdicts(pairs: Sequence[Mapping[str, Any]], table: ScoreTable, rows: BoolArray) -> list[dict[str, Any]]:
     """Return pairs with p adjusted by Holm and a verdict: macro-F1 is one family, all other measures another."""
     positives = dict(zip(table.areas, (table.gold & table.known)[rows].sum(axis=0).tolist(), strict=True))
-    stress = bool((rows & table.stress()).any())
-    adjusted: dict[int, float] = {}
+    decides = not (rows & table.stress()).any()
+    found: dict[int, dict[str, Any]] = {}
     for primary in (True, False):
         family = [number for number, pair in enumerate(pairs) if (pair["metric"] == PRIMARY) is primary]
-        adjusted |= dict(zip(family, statistics.holm([pairs[number]["p"] for number in family]), strict=True))
-    found = []
-    for number, pair in enumerate(pairs):
-        area = pair["metric"].partition("/")[2]
-        scarce = {name: count for name, count in positives.items() if count < MIN_POSITIVES and area in {"", name}}
-        found.append({**pair, "p_holm": adjusted[number]} | _verdict(pair, adjusted[number], scarce, stress=stress))
-    return found
+        scarce = [_scarce(pairs[number]["metric"], positives) for number in family]
+        p = [float("nan") if few else pairs[number]["p"] for number, few in zip(family, scarce, strict=True)]
+        level = LEVEL / max(1, int((~np.isnan(p)).sum()))
+        for number, few, adjusted in zip(family, scarce, statistics.holm(p), strict=True):
+            pair = {key: value for key, value in pairs[number].items() if key != "error"}
+            pair |= {"detectable": statistics.detectable(pairs[number]["error"], level=level), "p_holm": adjusted}
+            found[number] = pair | _verdict(pair, few, decides=decides)
+    return [found[number] for number in range(len(pairs))]
 
 
-def _verdict(pair: Mapping[str, Any], p: float, scarce: Mapping[str, int], *, stress: bool) -> dict[str, Any]:
+def _scarce(measure: str, positives: Mapping[str, int]) -> dict[str, int]:
+    """Return the areas that have too few positives for a measure; pooled over areas none is needed."""
+    area = measure.partition("/")[2]
+    asked = positives if measure == PRIMARY else {area: positives[area]} if area else {}
+    return {name: count for name, count in asked.items() if count < MIN_POSITIVES}
+
+
+def _verdict(pair: Mapping[str, Any], scarce: Mapping[str, int], *, decides: bool) -> dict[str, Any]:
     needed = None
-    if scarce or np.isnan(p):
-        verdict, text = "too_few", f"too few: {_scarcity(scarce, pair['n']) or 'undefined'}"
-    elif p >= LEVEL:
-        verdict, text = "no_difference", "no difference detected"
-        needed = _papers_needed(pair)
-        text += f"; {pair['detectable']:.3f} would be found 4 times in 5"
-        text += f", {pair['difference']:+.3f} with about {needed:,} papers" if needed else ""
+    if scarce or np.isnan(pair["p_holm"]):
+        verdict, text = "too_few", _scarcity(scarce, pair["n"]) or "too few papers: undefined"
+    elif pair["p_holm"] >= LEVEL:
+        verdict, text, needed = "no_difference", "no difference detected", _papers_needed(pair)
+        if pair["detectable"]:
+            text += f"; {pair['detectable']:.3f} would be found 4 times in 5"
+        if needed:
+            text += f", and {abs(pair['difference']):.3f}, if true, with about {needed:,} papers"
+    elif pair["difference"] > 0:
+        verdict, text = "a_better", f"{pair['a']} better"
     else:
-        verdict = "a_better" if pair["difference"] > 0 else "b_better"
-        text = f"{pair[verdict[0]]} better"
-    if stress and verdict in {"a_better", "b_better"}:
-        text += " on papers of a stress set, which decides nothing"
+        verdict, text = "b_better", f"{pair['b']} better"
+    if not decides:
+        text += "; a stress set, which decides nothing, is among these papers"
     if pair["differs_in"]:
         text += f" (they also differ in {', '.join(pair['differs_in'])})"
-    return {"verdict": verdict, "text": text, "needed": needed}
+    return {"verdict": verdict, "text": text, "needed": needed, "decides": decides}
 
 
 def _scarcity(scarce: Mapping[str, int], n: int) -> str:
@@ -372,15 +407,15 @@ def _scarcity(scarce: Mapping[str, int], n: int) -> str:
     words = []
     for area, count in scarce.items():
         needed = f": about {_rounded(n * MIN_POSITIVES / count):,} papers needed" if count else ""
-        words.append(f"{count} positives in {area}{needed}")
+        words.append(f"too few positives in {area} ({count}){needed}")
     return ", ".join(words)
 
 
 def _papers_needed(pair: Mapping[str, Any]) -> int | None:
-    """Return of how many papers the observed difference would be found 4 times in 5; None when that is no number."""
-    if not pair["difference"] or np.isnan(pair["difference"]) or not pair["detectable"]:
+    """Return of how many papers a difference as observed would be found 4 times in 5; None when these would do."""
+    if not abs(pair["difference"]) < pair["detectable"] or not pair["difference"]:
         return None
-    return _rounded(max(pair["n"], pair["n"] * (pair["detectable"] / pair["difference"]) ** 2))
+    return _rounded(pair["n"] * (pair["detectable"] / pair["difference"]) ** 2)
 
 
 def _rounded(number: float) -> int:
@@ -389,24 +424,24 @@ def _rounded(number: float) -> int:
 
 
 def _summaries(
-    configurations: Sequence[Configuration], counted: Sequence[Sequence[NDArray[Any]]], drawn: Sequence[Drawn]
+    configurations: Sequence[Configuration],
+    counted: Sequence[Sequence[NDArray[Any]]],
+    drawn: Sequence[Drawn],
+    groups: IntArray,
 ) -> list[dict[str, Any]]:
     """Return of each configuration its runs and, a measure: mean over seeds, interval, least and highest seed."""
     found = []
     for number, item in enumerate(configurations):
-        totals = np.mean([counts.sum(axis=0) for counts in counted[number]], axis=0)
-        few = dict(zip(item.scores[0].areas, totals.tolist(), strict=True))
+        once = [np.minimum(statistics.by_group(counts, groups), 1).sum(axis=0) for counts in counted[number]]
+        few = dict(zip(item.scores[0].areas, np.mean(once, axis=0).tolist(), strict=True))
         summary = {}
-        for measure, values, draws in drawn:
-            hits, wrong, missed = few.get(measure.partition("/")[2], (np.inf, 0, 0))
-            plain = hits + missed >= ENOUGH_POSITIVES
-            low, high = statistics.interval(draws[number]) if plain else statistics.f1_posterior(hits, wrong + missed)
-            own = values[number]
-            summary[measure] = {
-                "value": float(own.mean()),
-                "low": low,
-                "high": high,
-                "seeds": [float(own.min()), float(own.max())],
-            }
+        for one in drawn:
+            hits, wrong, missed = few.get(one.measure.partition("/")[2], (np.inf, 0, 0))
+            plain, own = hits + missed >= ENOUGH_POSITIVES, one.values[number]
+            interval = (
+                statistics.interval(one.draws[number]) if plain else statistics.f1_posterior(hits, wrong + missed)
+            )
+            ends = {"low": interval.low, "high": interval.high, "seeds": [float(own.min()), float(own.max())]}
+            summary[one.measure] = {"part": one.part, "value": float(own.mean()), **ends}
         found.append({"name": item.name, "runs": [run.id for run in item.runs], "metrics": summary})
     return found

@@ -327,6 +327,9 @@ def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle"}}
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
+    scores = plain["classifier"].get("path")
+    if scores and Path(scores).is_file():  # two files are two classifiers, wherever they lie
+        kept["classifier"]["file"] = file_hash(Path(scores))[:12]
     encoder = kept["classifier"].get("encoder")
     if encoder and is_folder(encoder):  # its content is in the fingerprint
         kept["classifier"]["encoder"] = Path(encoder).name

@@ -135,6 +135,11 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's configuration flat, without nulls, and with what older versions did not write."""
+    return {"decision.calibrate": True} | {key: value for key, value in flat(config).items() if value is not None}
+
+
 class ScoredDocuments(NamedTuple):
     """The texts of the scored papers, and for each paper and area the terms that decided with their share, if known."""
 

@@ -26,7 +26,7 @@ from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
 from abstag.labels import SCORED
 from abstag.records import BoolArray, Documents, IntArray, Split, Targets
-from abstag.results import RunResult, ScoredDocuments, ScoreTable, named_parts
+from abstag.results import RunResult, ScoredDocuments, ScoreTable, named_parts, settings
 from abstag.store import Store, rows_fingerprint
 
 _LOG = logging.getLogger(__name__)
@@ -180,7 +180,9 @@ def with_members(experiment: Experiment, store: Store) -> Experiment:
 def _member(experiment: Experiment, store: Store, name: str) -> RunResult:
     where = f"classifier {experiment.label}"
     done = [run for run in store.results() if run.status == "done"]
-    named = [run for run in done if run.classifier == name] or [run for run in done if run.id.startswith(name)]
+    named = [run for run in done if name in {run.classifier, run.id}] or [
+        run for run in done if run.id.startswith(name) and name.startswith(f"{run.classifier}-")
+    ]
     alike = [run for run in named if not _differs(experiment, run)]
     alike = [run for run in alike if run.experiment == experiment.name] or alike
     kept = [run for run in alike if (store.folder(run.id) / "bundle").is_dir()]
@@ -205,7 +207,9 @@ def _first(experiment: Experiment, named: Sequence[RunResult], name: str) -> str
 def _differs(experiment: Experiment, run: RunResult) -> list[str]:
     """Return in what a run differs that decides which papers it learns from."""
     ours, theirs = experiment.config, run.config
-    different = [key for key in ("split", "decision", "seed") if theirs.get(key) != ours.get(key)]
+    mine, other = settings(ours), settings(theirs)
+    keys = sorted(key for key in {*mine, *other} if key.partition(".")[0] in {"split", "decision", "seed"})
+    different = [key for key in keys if mine.get(key) != other.get(key)]
     papers = _papers(theirs)
     different += [f"data.{key}" for key, value in _papers(ours).items() if papers[key] != value]
     return different if run.corpus["fingerprint"] == experiment.corpus.fingerprint else ["corpus", *different]
@@ -342,9 +346,13 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
     check_both_sides(experiment.read_targets[np.flatnonzero(read)], corpus.taxonomy)
     _refuse_unknown_part(experiment)
     tables, fits, seconds, evidence = [], [], 0.0, list[Evidence]()
-    for number, split in enumerate(experiment.splits):
+    sides = [
+        (experiment.training_rows(split.train), usable_rows(experiment, split.train)) for split in experiment.splits
+    ]
+    for split, (train, usable) in zip(experiment.splits, sides, strict=True):
         _refuse_leaks(experiment, split)
-        train, usable = experiment.training_rows(split.train), split.train[experiment.visible[split.train]]
+        _inner_folds(experiment, train, usable)
+    for number, (split, (train, usable)) in enumerate(zip(experiment.splits, sides, strict=True)):
         fitted = fit_tagger(experiment, train, usable, workdir and workdir / f"split-{number}")
         documents = corpus.documents[split.test]
         begun = time.perf_counter()
@@ -407,7 +415,6 @@ def fit_tagger(
         An area has no positive or no negative among the rows, or among those held out.
     """
     corpus, policy = experiment.corpus, experiment.policy
-    inner: splits.Splitter = splits.KFold(policy.folds) if policy.method == "folds" else splits.HoldOut(policy.holdout)
     spare = np.setdiff1d(train if usable is None else usable, train)
     texts: list[int] = []
 
@@ -417,11 +424,11 @@ def fit_tagger(
 
     begun = time.perf_counter()
     held, scores, classifier = [], [], None
-    for number, fold in enumerate(_inner_folds(experiment, inner, train)):
-        held.append(train[fold.test])
+    for number, (rest, unseen) in enumerate(_inner_folds(experiment, train, usable)):
+        held.append(unseen)
         early = held[-1] if policy.method == "holdout" else None
         aid = _aid(experiment, early, unlabelled, workdir and workdir / f"fold-{number}")
-        classifier = _fit(experiment, train[fold.train], aid)
+        classifier = _fit(experiment, rest, aid)
         scores.append(classifier.decision_function(corpus.documents[held[-1]]))
     unseen = np.concatenate(held)
     decision = fit_decision(np.concatenate(scores), corpus.values[unseen], corpus.known[unseen], policy)
@@ -430,16 +437,31 @@ def fit_tagger(
     return Fitted(classifier, decision, train, time.perf_counter() - begun, np.array(texts, dtype=np.intp))
 
 
-def _inner_folds(experiment: Experiment, inner: splits.Splitter, train: IntArray) -> list[Split]:
-    """Return the folds on which the decision is fitted; refuses them, before anything is fitted, if it cannot be."""
-    remedy = "raise data.limit or decision.holdout, or label more papers"
+def usable_rows(experiment: Experiment, rows: IntArray) -> IntArray:
+    """Return those of ``rows`` that the experiment may see."""
+    return rows[experiment.visible[rows]]
+
+
+def _inner_folds(experiment: Experiment, train: IntArray, usable: IntArray | None) -> list[tuple[IntArray, IntArray]]:
+    """Return training rows to fit on and rows to fit the decision on, of each fold.
+
+    The decision rests on read labels: on those among the training rows, or, where none of them is trained on, on those
+    of the other usable rows. What cannot be fitted is refused before anything is.
+    """
+    policy, scorable = experiment.policy, experiment.rows.scorable
+    inner: splits.Splitter = splits.KFold(policy.folds) if policy.method == "folds" else splits.HoldOut(policy.holdout)
+    pool = train
+    if usable is not None and not scorable[train].any():
+        pool = np.union1d(train, usable[scorable[usable]])
+    remedy = "raise data.limit, or label more papers"
     try:
-        folds = inner.split(experiment.rows.take(train), seed=experiment.seed)
+        folds = inner.split(experiment.rows.take(pool), seed=experiment.seed)
     except ConfigError as error:
-        what = f"of {len(train)} training papers none can be held out for calibration and thresholds"
+        what = f"of {len(pool)} training papers none can be held out for calibration and thresholds"
         raise ConfigError(what, where="decision", remedy=remedy) from error
-    held = np.concatenate([fold.test for fold in folds])
-    read = experiment.read_targets[train[held]]
+    found = [(pool[fold.train][np.isin(pool[fold.train], train)], pool[fold.test]) for fold in folds]
+    held = np.concatenate([unseen for _, unseen in found])
+    read = experiment.read_targets[held]
     for side, cells in (("positive", read.values & read.known), ("negative", ~read.values & read.known)):
         for number, area in enumerate(experiment.corpus.taxonomy.ids):
             if not cells[:, number].any():
@@ -447,7 +469,7 @@ def _inner_folds(experiment: Experiment, inner: splits.Splitter, train: IntArray
                     f"none of the {len(held)} held-out papers is a read {side} of {area}, so no threshold can be fitted"
                 )
                 raise DataError(what, where="decision", remedy=remedy)
-    return folds
+    return found
 
 
 def _aid(

@@ -1,5 +1,6 @@
 """Intervals, paired tests and power (docs/statistics.md): they take functions and arrays only."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -137,7 +138,7 @@ def f1_posterior(hits: float, errors: float, *, prior: float = 0.5, level: float
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     share = betaincinv(hits + prior, errors + 2 * prior, tails)
     low, high = 2 * share / (1 + share)
-    return Interval(float(low), float(high))
+    return Interval(float(low) if hits else 0.0, float(high) if errors else 1.0)
 
 
 def randomization_test(
@@ -198,7 +199,8 @@ def power(difference: NDArray[Any] | float, error: float, *, level: float = 0.05
 def detectable(error: float, *, level: float = 0.05, chance: float = POWER) -> float:
     """Return the smallest true difference that a two-sided test at a level finds with a chance (Cohen 1988).
 
-    It is (z(1 − level/2) + z(chance)) · error, where the far tail does not matter.
+    It is (z(1 − level/2) + z(chance)) · error, where the far tail does not matter. For one of m tests that are
+    adjusted by Holm, level / m is what the first of them has to pass.
     """
     return float((ndtri(chance) - ndtri(level / 2)) * error)
 
@@ -219,12 +221,14 @@ def welch(first: FloatArray, second: FloatArray) -> Welch:
     """
     from scipy.stats import ttest_ind
 
-    difference = float(first.mean() - second.mean())
     if not np.ptp(first) and not np.ptp(second):
+        difference = float(first[0] - second[0])
         return Welch(difference, difference, difference, float(difference == 0))
-    found = ttest_ind(first, second, equal_var=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # one side does not vary: scipy fears for its precision
+        found = ttest_ind(first, second, equal_var=False)
     low, high = found.confidence_interval(0.95)
-    return Welch(difference, float(low), float(high), float(found.pvalue))
+    return Welch(float(first.mean() - second.mean()), float(low), float(high), float(found.pvalue))
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -15,7 +15,7 @@ from abstag.classifiers.encoder import Encoder, encoder_config, find_encoder
 from abstag.classifiers.scorers import StaticScorer, token_ids
 from abstag.errors import ConfigError
 from abstag.progress import progress
-from abstag.records import Documents, FloatArray, Targets
+from abstag.records import BoolArray, Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class Static(Embedding):
         tokenizer.no_truncation()
         held = self.aid.held_out
         if held is None:
-            dealt = np.random.default_rng(self.aid.seed).permutation(len(documents))
-            chosen, rest = np.sort(dealt[: len(dealt) // 10]), np.sort(dealt[len(dealt) // 10 :])
+            tenth = _tenth(targets, self.aid.seed)
+            chosen, rest = np.flatnonzero(tenth), np.flatnonzero(~tenth)
             held = Labelled(documents[chosen], targets[chosen])
             documents, targets = documents[rest], targets[rest]
         sets = [
@@ -159,6 +159,15 @@ class _Set(NamedTuple):
     @property
     def cells(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return cells(self.targets)
+
+
+def _tenth(targets: Targets, seed: int) -> BoolArray:
+    """Return (n,) bool: a tenth of the rows of each combination of areas, at random."""
+    positive = targets.values & targets.known & (targets.weight > 0)
+    order = np.lexsort([np.random.default_rng(seed).random(len(positive)), *positive.T])
+    chosen = np.zeros(len(order), dtype=np.bool_)
+    chosen[order[5::10]] = True
+    return chosen
 
 
 @lru_cache(maxsize=1)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from abstag import metrics, statistics
+from abstag.compare import LEVEL
 from abstag.evaluation import scored_rows
-from abstag.records import FloatArray
+from abstag.records import BoolArray, FloatArray
 from abstag.report.learning import by_size, curves
 from abstag.report.rank import Ranked
 from abstag.results import RunResult
@@ -24,6 +25,7 @@ _INK, _MUTED, _GRID, _FILL = "#abc0f0", "#abc0f1", "#abc0f2", "#abc0f3"
 _NAMED = {_INK: "ink", _MUTED: "muted", _GRID: "grid", _FILL: "heat"}
 _MARKERS, _DASHES = "osD^vPX*", ("-", (0, (5, 2)), (0, (1, 1.5)))
 _POINTS = 120
+_NEAR = 0.3  # differences beyond it would hide the others
 _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "abstag",
@@ -96,7 +98,7 @@ def figures(series: Sequence[Series], ranked: Ranked) -> Iterator[Figure]:
     against_best = [pair for pair in ranked.pairs if pair["metric"] == "macro_f1" and ranked.best in _sides(pair)]
     if against_best:
         yield _differences(against_best, ranked.best)
-        yield _power(against_best, ranked.best)
+        yield _power(against_best, ranked.best, sum(pair["metric"] == "macro_f1" for pair in ranked.pairs))
     several = curves(ranked.results)
     if several:
         yield _learning_curves(several, part)
@@ -106,7 +108,8 @@ def figures(series: Sequence[Series], ranked: Ranked) -> Iterator[Figure]:
     positives = (table.gold & table.known)[rows].sum(axis=0)
     for number in sorted(np.argsort(-positives, kind="stable")[:CURVES].tolist()):
         yield _precision_recall(series, number, table.areas[number])
-    yield _reliability(series)
+    sample = table.named_parts().get("random")
+    yield _reliability(series, ranked, rows if sample is None else sample, part if sample is None else "random")
     yield _cost(series, part, "fit_seconds", "training seconds")
     yield _cost(series, part, "texts_per_second", "texts per second")
     yield _co_occurrence(scored_rows(table, rows), table.areas)
@@ -145,43 +148,41 @@ def _other(pair: Mapping[str, Any], best: str) -> tuple[str, float]:
 
 
 def _differences(pairs: Sequence[Mapping[str, Any]], best: str) -> Figure:
-    with _drawing("differences", 4.6, 1.0 + 0.36 * len(pairs)) as (axes, drawn):
+    near = [pair for pair in pairs if not abs(pair["difference"]) > _NEAR] or pairs
+    far = [_other(pair, best)[0] for pair in pairs if pair not in near]
+    with _drawing("differences", 4.6, 1.0 + 0.36 * len(near)) as (axes, drawn):
         axes.axvline(0, color=_MUTED, lw=1, ls=(0, (2, 2)))
-        for height, pair in enumerate(reversed(pairs)):
+        for height, pair in enumerate(reversed(near)):
             sign = _other(pair, best)[1]
             ends = np.sort(sign * _defined([pair["low"], pair["high"]]))
-            proven = pair["verdict"] in {"a_better", "b_better"}
+            inside = _INK if pair["decides"] and pair["verdict"] in {"a_better", "b_better"} else "none"
             axes.plot(ends, [height] * 2, color=_INK, lw=2.4, solid_capstyle="butt")
-            inside = _INK if proven else "none"
             axes.plot(sign * _defined([pair["difference"]]), [height], "o", color=_INK, ms=8, mfc=inside)
-        axes.set_yticks(range(len(pairs)), [_short(_other(pair, best)[0]) for pair in reversed(pairs)])
-        axes.set_ylim(-0.6, len(pairs) - 0.4)
+        axes.set_yticks(range(len(near)), [_short(_other(pair, best)[0]) for pair in reversed(near)])
+        axes.set_ylim(-0.6, len(near) - 0.4)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"macro-F1 of {_short(best)} − that of the row")
-    caption = "Paired, 95 % intervals, unadjusted. A filled marker: proven at 0.05 by Holm over all pairs."
+    caption = "Paired, 95 % intervals, unadjusted. A filled marker: proven at 0.05 by Holm over the pairs compared."
+    caption += f" More than {_NEAR} away, and not drawn: {', '.join(far)}." if far else ""
     return Figure("Paired differences", caption, drawn[0])
 
 
-def _power(pairs: Sequence[Mapping[str, Any]], best: str) -> Figure:
-    differing = [pair for pair in pairs if pair["detectable"]]
+def _power(pairs: Sequence[Mapping[str, Any]], best: str, tests: int) -> Figure:
+    differing = [pair for pair in pairs if pair["detectable"] > 0]
+    level = LEVEL / tests
     true = np.linspace(0, 2 * max((pair["detectable"] for pair in differing), default=0.5), _POINTS)
     with _drawing("power", 4.6, 3.2) as (axes, drawn):
         axes.axhline(statistics.POWER, color=_MUTED, lw=1, ls=(0, (2, 2)))
         for number, pair in enumerate(differing):
-            found = statistics.power(true, pair["detectable"] / statistics.detectable(1.0))
+            error = pair["detectable"] / statistics.detectable(1.0, level=level)
+            found, shade = statistics.power(true, error, level=level), 1 - 0.7 * number / len(differing)
             style, label = _DASHES[number % len(_DASHES)], _short(_other(pair, best)[0], 20)
-            axes.plot(true, found, color=f"#abc0{number % COLOURS:02x}", ls=style, label=label)
-        axes.set(
-            ylim=(0, 1.03),
-            xlim=(0, true[-1]),
-            xlabel=f"true difference from {_short(best)}",
-            ylabel="chance to find it",
-        )
+            axes.plot(true, found, color=_INK, alpha=shade, ls=style, label=label)
+        axes.set(ylim=(0, 1.03), xlim=(0, true[-1]), xlabel=f"true difference from {_short(best)}")
+        axes.set_ylabel("chance to find it")
         if differing:
             axes.legend(fontsize=9)
-    caption = (
-        f"Power of the test on these {pairs[0]['n']:,} papers, at 0.05 before Holm's correction. Dashed: 4 times in 5."
-    )
+    caption = f"Power on these {pairs[0]['n']:,} papers of the first of {tests} tests by Holm. Dashed: 4 times in 5."
     return Figure("What could have been found", caption, drawn[0])
 
 
@@ -206,16 +207,15 @@ def _three_ways(series: Sequence[Series], part: str) -> Figure:
     with _drawing("ways", 4.6, 1.2 + 0.36 * len(series)) as (axes, drawn):
         for height, item in enumerate(reversed(series)):
             values = item.result.parts[part]
-            ways = values["at_half"]["macro_f1"], values["macro_f1"], values["macro_average_precision"]
-            for value, marker in zip(ways, "|oD", strict=True):
-                filled = item.colour if marker != "D" else "none"
-                axes.plot(_defined([value]), [height], marker, color=item.colour, mfc=filled, ms=9, mew=1.8)
+            axes.plot(_defined([values["macro_f1"]]), [height], "o", color=item.colour, ms=9)
+            axes.plot(_defined([values["macro_average_precision"]]), [height], "D", color=item.colour, mfc="none", ms=9)
+            axes.plot(_defined([values["at_half"]["macro_f1"]]), [height], "|", color=_INK, ms=14, mew=2.2)
         axes.set_yticks(range(len(series)), [_short(item.name) for item in reversed(series)])
         axes.set_ylim(-0.6, len(series) - 0.4)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("bar: macro-F1 at 0.5 · dot: at chosen thresholds · diamond: AP")
+        axes.set_xlabel("macro-F1, macro average precision")
     caption = (
-        "Macro-F1 at 0.5 and at the thresholds chosen on training papers; macro average precision needs no threshold."
+        "Dot: macro-F1 at thresholds chosen on training papers; bar: at 0.5; diamond: average precision, without any."
     )
     return Figure("With, without, and free of thresholds", caption, drawn[0])
 
@@ -276,19 +276,18 @@ def _precision_recall(series: Sequence[Series], number: int, area: str) -> Figur
     return Figure(f"Precision and recall: {area}", caption, drawn[0])
 
 
-def _reliability(series: Sequence[Series]) -> Figure:
+def _reliability(series: Sequence[Series], ranked: Ranked, rows: BoolArray, part: str) -> Figure:
     with _drawing("reliability", 4.6, 3.4) as (axes, drawn):
         axes.plot([0, 1], [0, 1], color=_MUTED, lw=1, ls=(0, (2, 2)))
         for item in series:
-            bins = metrics.reliability(item.scored)
+            bins = metrics.reliability(scored_rows(ranked.tables[item.place], rows))
             some = bins.cells > 0
             shares = bins.expected[some] / bins.cells[some], bins.positives[some] / bins.cells[some]
             axes.plot(*shares, marker=item.marker, ms=5, color=item.colour, ls=item.line)
         _unit_square(axes, "probability given", "share that holds")
-    caption = (
-        "All areas together, ten bins; below the diagonal probabilities are too high. Enriched samples mislead here."
-    )
-    return Figure("Reliability", caption, drawn[0])
+    caption = "All areas together, ten bins; below the diagonal probabilities are too high."
+    caption += "" if part == "random" else " Papers that were chosen, and are no random sample, mislead here."
+    return Figure(f"Reliability on part {part}", caption, drawn[0])
 
 
 def _cost(series: Sequence[Series], part: str, cost: str, label: str) -> Figure:

@@ -4,19 +4,28 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from abstag.files import canonical_hash
 from abstag.report.table import markdown, number
-from abstag.results import RunResult
+from abstag.results import RunResult, settings
 
 _FITTED = 4  # largest sizes, through which the curve is laid
+_VARIES = {"seed", "name", "data.limit"}
 GAIN = 0.01
+_FLAT = 0.01  # of a power: a tenth of the error would take so many papers that the number means nothing
 
 
 def curves(results: Sequence[RunResult]) -> dict[str, list[RunResult]]:
-    """Return the classifiers that were trained on three numbers of papers or more, with their runs by that number."""
+    """Return the configurations of which only `data.limit` varies, over three numbers of papers or more, by number.
+
+    They are named by the classifier, and by a run where several have the same.
+    """
     found: dict[str, list[RunResult]] = {}
     for result in sorted(results, key=trained_on):
-        found.setdefault(result.classifier, []).append(result)
-    return {name: runs for name, runs in found.items() if len({trained_on(run) for run in runs}) > 2}
+        kept = {key: value for key, value in settings(result.config).items() if key not in _VARIES}
+        found.setdefault(canonical_hash([result.classifier, kept]), []).append(result)
+    several = [runs for runs in found.values() if len({run.config.get("data", {}).get("limit") for run in runs}) > 2]
+    classifiers = [runs[0].classifier for runs in several]
+    return {runs[0].classifier if classifiers.count(runs[0].classifier) == 1 else runs[0].id: runs for runs in several}
 
 
 def trained_on(result: RunResult) -> float:
@@ -34,7 +43,7 @@ def by_size(runs: Sequence[RunResult], part: str) -> dict[float, list[float]]:
 
 
 def papers_for(curve: Mapping[float, Sequence[float]], gain: float = GAIN) -> float:
-    """Return how many more papers would raise macro-F1 by ``gain``; NaN when the curve does not rise.
+    """Return how many more papers would raise macro-F1 by ``gain``; NaN when the curve is as good as flat.
 
     The error 1 − F1 is taken as a power of the number of papers (Hestness et al. 2017), fitted by least squares on the
     logarithms of the largest four sizes.
@@ -45,7 +54,7 @@ def papers_for(curve: Mapping[float, Sequence[float]], gain: float = GAIN) -> fl
         return float("nan")
     slope, offset = np.polyfit(np.log(sizes), np.log(errors), 1)
     now = float(np.exp(offset + slope * np.log(sizes[-1])))
-    if slope >= 0 or now <= gain:
+    if slope > -_FLAT or now <= gain:
         return float("nan")
     return float(sizes[-1] * ((now - gain) / now) ** (1 / slope) - sizes[-1])
 

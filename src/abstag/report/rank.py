@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from abstag.compare import chosen_part, compare_loaded, configuration_names, load_alike
 from abstag.errors import ArtifactError, DataError
 from abstag.evaluation import part_metrics
@@ -13,7 +15,7 @@ from abstag.records import BoolArray
 from abstag.report.table import number, run_names, sortable
 from abstag.results import RunResult, ScoreTable, fits
 
-COMPARED = 8  # best runs that are compared and drawn; the tables hold all
+COMPARED = 8  # best configurations that are compared, best runs that are drawn; the tables hold all
 MEASURES: Mapping[str, Callable[[Mapping[str, Any]], float | None]] = {
     "at 0.5": lambda values: values["at_half"]["macro_f1"],
     "micro-F1": lambda values: values["micro_f1"],
@@ -38,11 +40,13 @@ class Ranked:
     names
         Of the runs, each once.
     pairs
-        Paired differences on the part among the best `COMPARED` runs; empty with one configuration.
+        Paired differences on the part among the runs `compared`; empty with one configuration.
     verdicts
         Of macro-F1, between the best configuration and each other one; empty with one configuration.
     best
         The best configuration, as the pairs name it.
+    compared
+        Ids of the runs that the pairs are of: the best `COMPARED` configurations, with all their seeds.
     """
 
     part: str
@@ -55,6 +59,7 @@ class Ranked:
     pairs: Sequence[Mapping[str, Any]]
     verdicts: Mapping[str, str]
     best: str
+    compared: Sequence[str]
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -89,8 +94,16 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     best_first = [loaded[run] for run in order]
     results = [replace(result, metric_part=chosen) for result, _ in best_first]
     shared = [chosen, *(name for name in parts if name != chosen and all(name in run.parts for run in results))]
-    names, shown = configuration_names(results[:COMPARED]), run_names(results)
-    pairs = compare_loaded(best_first[:COMPARED], part=chosen)["pairs"] if len(set(names)) > 1 else []
+    shown, kept = run_names(results), _best_configurations(results)
+    names = [name for name, stays in zip(configuration_names(results), kept, strict=True) if stays]
+    asked = [run for run, stays in zip(best_first, kept, strict=True) if stays]
+    pairs = compare_loaded(asked, part=chosen)["pairs"] if len(set(names)) > 1 else []
+    best = names[0]
+    alone = {
+        name: run
+        for name, run in zip(names, [run for run, stays in zip(shown, kept, strict=True) if stays], strict=True)
+        if names.count(name) == 1
+    }
     return Ranked(
         part=chosen,
         parts={name: int(parts[name].sum()) for name in shared},
@@ -100,11 +113,23 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
         tables=[scores for _, scores in best_first],
         folders=[folders[run] for run in order],
         pairs=pairs,
-        best=names[0],
-        verdicts=_verdicts(
-            pairs, names[0], {name: of for name, of in zip(names, shown, strict=False) if names.count(name) == 1}
-        ),
+        best=best,
+        compared=[result.id for result, _ in asked],
+        verdicts=_verdicts(pairs, best, alone),
     )
+
+
+def _best_configurations(results: Sequence[RunResult]) -> list[bool]:
+    """Return which runs belong to the `COMPARED` configurations of the highest mean macro-F1, with all their seeds."""
+    names = configuration_names(results)
+    means = {
+        name: np.mean(
+            [sortable(run.metrics["macro_f1"]) for run, own in zip(results, names, strict=True) if own == name]
+        )
+        for name in names
+    }
+    best = set(sorted(means, key=lambda name: -means[name])[:COMPARED])
+    return [name in best for name in names]
 
 
 def title(ranked: Ranked) -> str:
@@ -128,8 +153,11 @@ def headline(ranked: Ranked) -> str:
     ):
         found = [name for name, own in ranked.verdicts.items() if own == verdict]
         text += f" {words}: {', '.join(found)}." if found else ""
-    if ranked.verdicts and not {"no_difference", "too_few"} & set(ranked.verdicts.values()):
-        text += " It differs from every other run at 0.05 (Holm)."
+    if ranked.pairs and not ranked.pairs[0]["decides"]:
+        text += " A stress set is among these papers: differences on them decide nothing."
+    elif ranked.verdicts and not {"no_difference", "too_few"} & set(ranked.verdicts.values()):
+        others = "every other run" if len(ranked.results) <= COMPARED else "the others that were compared"
+        text += f" It differs from {others} at 0.05 (Holm)."
     return f"{text} Runs scored on these papers so far: {looks}."
 
 
@@ -137,7 +165,7 @@ def commands(ranked: Ranked) -> list[str]:
     """Return the command of every number: of each run, of the pairs, of this report."""
     runs = [result.id for result in ranked.results]
     own = [" ".join(result.command.split()) or f"# {result.id} was made from Python" for result in ranked.results]
-    pairs = [shlex.join(["abstag", "compare", *runs[:COMPARED], "--part", ranked.part])] if ranked.pairs else []
+    pairs = [shlex.join(["abstag", "compare", *ranked.compared, "--part", ranked.part])] if ranked.pairs else []
     return [*own, *pairs, shlex.join(["abstag", "report", *runs, "--part", ranked.part, "-o", "report"])]
 
 

@@ -18,6 +18,8 @@ _SAMPLE = (
 _NO_SAMPLE = (
     "No paper is marked as one of a plain random sample: ECE and auto 95 % need not carry over to a venue as it comes."
 )
+_FEW = 10
+_DAGGER = f"†: an area has fewer than {_FEW} positives there, so that macro-F1 hangs on a few papers."
 _MEASURES = {
     "macro_f1": "macro-F1",
     "micro_f1": "micro-F1",
@@ -50,11 +52,14 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
     blocks = [markdown([*_COLUMNS, *heads, *_COST], rows)]
     shared = [name for name in done[0].parts if name != "all" and all(name in result.parts for result in done)]
     sizes = {name: done[0].parts[name]["n"] for name in shared}
+    few = False
     if sizes:
         rows = [[name, *(_part_cell(result, part) for part in sizes)] for name, result in zip(names, done, strict=True)]
         heads = [f"{part} (n={size})" for part, size in sizes.items()]
         blocks.append("macro-F1 by part:\n\n" + markdown(["classifier", *heads], rows))
-    return "\n\n".join([*blocks, f"{_footnote(done, looks)} {_SAMPLE if sampled else _NO_SAMPLE}"])
+        few = any("†" in cell for row in rows for cell in row)
+    notes = [_footnote(done, looks), _SAMPLE if sampled else _NO_SAMPLE, *([_DAGGER] if few else [])]
+    return "\n\n".join([*blocks, " ".join(notes)])
 
 
 def failures(results: Sequence[RunResult]) -> str:
@@ -113,7 +118,7 @@ def _signed(pair: Mapping[str, Any]) -> str:
 def _cell(pair: Mapping[str, Any]) -> str:
     if pair["verdict"] == "too_few":
         return "too few"
-    proven = "" if pair["verdict"] == "no_difference" else "*"
+    proven = "*" if pair["decides"] and pair["verdict"] != "no_difference" else ""
     return _plain_cell(pair) + proven
 
 
@@ -123,13 +128,15 @@ def _plain_cell(pair: Mapping[str, Any]) -> str:
 
 def measure_name(measure: str) -> str:
     """Return the name of a measure as tables show it."""
-    return _MEASURES.get(measure, measure.replace("f1/", "F1 "))
+    area = measure.removeprefix("f1/")
+    return _MEASURES.get(measure, measure) if area == measure else f"F1 {area}"
 
 
 def _conditions(primary: Sequence[Mapping[str, Any]]) -> str:
     text = (
         "Intervals are unadjusted; verdicts follow the p-values adjusted by Holm over the pairs. Conditional on these "
-        "trained models and this training set. Detectable: a true difference that would be found 4 times in 5."
+        "trained models and this training set. Detectable: a true difference that would be found 4 times in 5, with so "
+        "many pairs."
     )
     lines = [text]
     for pair in primary:
@@ -137,14 +144,14 @@ def _conditions(primary: Sequence[Mapping[str, Any]]) -> str:
         if seeds:
             lines.append(
                 f"Trained with other seeds: {pair['a']} − {pair['b']} {number(seeds['difference'], sign=True)} "
-                f"{_signed(seeds)}, p {number(seeds['p'], digits=4)} (Welch)."
+                f"{_signed(seeds)}, p {number(seeds['p'], digits=4)} (Welch, unadjusted)."
             )
     return "\n\n".join(lines)
 
 
 def configurations_table(configurations: Sequence[Mapping[str, Any]]) -> str:
     """Return each configuration's measures with intervals, and how far its seeds spread, as Markdown."""
-    measures = list(configurations[0]["metrics"])
+    measures = configurations[0]["metrics"]
     rows = []
     for item in configurations:
         primary = item["metrics"]["macro_f1"]
@@ -152,7 +159,8 @@ def configurations_table(configurations: Sequence[Mapping[str, Any]]) -> str:
         shown = [item["metrics"][measure] for measure in measures]
         cells = [f"{number(own['value'])} [{number(own['low'])}, {number(own['high'])}]" for own in shown]
         rows.append([item["name"], seeds if len(item["runs"]) > 1 else "1", *cells])
-    return markdown(["configuration", "seeds", *map(measure_name, measures)], rows)
+    heads = [f"{measure_name(measure)} ({own['part']})" for measure, own in measures.items()]
+    return markdown(["configuration", "seeds", *heads], rows)
 
 
 def description(found: Mapping[str, Any]) -> str:
@@ -260,7 +268,8 @@ def _run_row(result: RunResult, *, sampled: bool) -> list[str]:
 def _part_cell(result: RunResult, part: str) -> str:
     metrics = result.parts.get(part, {})
     low, high = metrics.get("interval") or (None, None)
-    return f"{number(metrics.get('macro_f1'))} [{number(low)}, {number(high)}]"
+    few = any(area["positives"] < _FEW for area in (metrics.get("areas") or {}).values())
+    return f"{number(metrics.get('macro_f1'))} [{number(low)}, {number(high)}]{' †' if few else ''}"
 
 
 def _footnote(done: Sequence[RunResult], looks: int | None) -> str:
