@@ -415,7 +415,8 @@ def fit_tagger(
         An area has no positive or no negative among the rows, or among those held out.
     """
     corpus, policy = experiment.corpus, experiment.policy
-    spare = np.setdiff1d(train if usable is None else usable, train)
+    folds = _inner_folds(experiment, train, usable)
+    spare = np.setdiff1d(train if usable is None else usable, np.concatenate([train, *(unseen for _, unseen in folds)]))
     texts: list[int] = []
 
     def unlabelled() -> Documents:
@@ -424,7 +425,7 @@ def fit_tagger(
 
     begun = time.perf_counter()
     held, scores, classifier = [], [], None
-    for number, (rest, unseen) in enumerate(_inner_folds(experiment, train, usable)):
+    for number, (rest, unseen) in enumerate(folds):
         held.append(unseen)
         early = held[-1] if policy.method == "holdout" else None
         aid = _aid(experiment, early, unlabelled, workdir and workdir / f"fold-{number}")
