@@ -18,7 +18,7 @@ from abstag.results import ScoreTable
 from abstag.store import Store, rows_fingerprint
 from tests.conftest import make_result, make_scores
 
-KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides"
+KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides discordant level"
 MEASURES = ["macro_f1", "micro_f1", "f1/a", "f1/b"]
 
 
@@ -49,11 +49,12 @@ def test_copies_under_other_labels_and_seeds_do_not_differ(store: Store) -> None
     pairs = compare(folders)["pairs"]
     assert [pair["metric"] for pair in pairs] == MEASURES
     for pair in pairs:
-        assert pair["difference"] == pair["low"] == pair["high"] == pair["detectable"] == 0
+        assert pair["difference"] == pair["low"] == pair["high"] == pair["discordant"] == 0
         assert pair["needed"] is None
+        assert np.isnan(pair["detectable"])
         assert pair["p"] == pair["p_holm"] == 1
         assert pair["verdict"] == "no_difference"
-        assert pair["text"].startswith("no difference detected")
+        assert pair["text"] == "the same tags on all 80 papers"
         assert (pair["a"], pair["b"], pair["differs_in"]) == ("nb", "other", [])
 
 
@@ -122,7 +123,7 @@ def test_difference_of_an_area_is_that_of_its_f1(store: Store) -> None:
 
 def test_what_could_have_been_found_is_said(store: Store) -> None:
     """By theory a paired difference at the edge of detection needs the papers there are, half of it four times."""
-    pair = compare([keep(store, f"{n}-1", make_scores(wrong=0.1, seed=n)) for n in (3, 4)])["pairs"][0]
+    pair = compare([keep(store, f"{n}-1", make_scores(wrong=0.1, seed=n)) for n in (3, 6)])["pairs"][0]
     assert pair["verdict"] == "no_difference"
     spread = (pair["high"] - pair["low"]) / (2 * 1.96)
     assert pair["detectable"] == pytest.approx(2.802 * spread, rel=0.05)
@@ -131,12 +132,46 @@ def test_what_could_have_been_found_is_said(store: Store) -> None:
     assert f", and {abs(pair['difference']):.3f}, if true, with about {pair['needed']:,} papers" in pair["text"]
 
 
+def test_a_plan_for_a_hundred_times_the_papers_is_none(store: Store) -> None:
+    pair = compare([keep(store, f"{n}-1", make_scores(wrong=0.1, seed=n)) for n in (3, 4)])["pairs"][0]
+    assert pair["needed"] > 100 * pair["n"]
+    assert pair["text"].endswith(f", and {abs(pair['difference']):.3f}, if true, with more than 100 times as many papers")
+
+
+@pytest.mark.parametrize(("few", "told"), [(9, True), (10, False)])
+def test_systems_that_differ_on_few_papers_are_too_alike_to_tell(few: int, told: bool, store: Store) -> None:
+    """A swap test cannot find what stands on a handful of papers, and the bootstrap takes its spread for too small."""
+    scores = make_scores()
+    tags = scores.tags.copy()
+    tags[:few, 0] ^= True
+    tags[: few // 2, 0] ^= True
+    tags[: few // 2, 1] ^= True
+    other = dataclasses.replace(scores, tags=tags)
+    pair = compare([keep(store, "a-1", scores), keep(store, "b-1", other)])["pairs"][0]
+    assert pair["discordant"] == few
+    if pair["verdict"] == "no_difference":
+        assert np.isnan(pair["detectable"]) == told
+        assert pair["text"].startswith(f"no difference detected: they differ on {few} of 80 papers") == told
+
+
+def test_same_tags_are_no_test_and_cost_the_others_nothing(store: Store) -> None:
+    tables = [make_scores(wrong=0.1, seed=3), make_scores(wrong=0.1, seed=3), make_scores(wrong=0.2, seed=4)]
+    first, second, copy = compare([keep(store, f"{name}-1", own) for name, own in zip("abc", tables, strict=True)])[
+        "pairs"
+    ][:3]
+    assert (first["verdict"], first["p_holm"], second["discordant"]) == ("no_difference", 1.0, copy["discordant"])
+    assert second["p_holm"] == pytest.approx(2 * second["p"])
+
+
 def test_what_could_be_found_falls_with_the_number_of_tests(store: Store) -> None:
-    """The first of m tests by Holm has to pass 0.05 / m."""
+    """By Holm the pair with the highest of six p-values has to pass 0.05, the next one 0.05 / 2, ..."""
     folders = [keep(store, f"{n}-1", make_scores(wrong=0.1, seed=n)) for n in (3, 4, 5, 6)]
     two, four = (compare(some)["pairs"] for some in (folders[:2], folders))
+    primary = [pair for pair in four if pair["metric"] == "macro_f1"]
+    assert sorted(0.05 / pair["level"] for pair in primary) == pytest.approx([1, 2, 3, 4, 5, 6])
+    assert max(primary, key=lambda pair: pair["p"])["level"] == 0.05
     assert four[0]["detectable"] / two[0]["detectable"] == pytest.approx(
-        statistics.detectable(1.0, level=0.05 / 6) / statistics.detectable(1.0)
+        statistics.detectable(1.0, level=four[0]["level"]) / statistics.detectable(1.0)
     )
     assert two[1]["detectable"] > statistics.detectable(1.0) * (two[1]["high"] - two[1]["low"]) / (2 * 1.96) * 1.1
 
@@ -146,7 +181,7 @@ def test_repeats_of_a_run_are_no_seeds(store: Store) -> None:
         keep(store, run, make_scores(), seed=0, config={"classifier": {"C": 1}, "seed": 0, "name": run})
         for run in ("a-1", "a-2")
     ]
-    with pytest.raises(DataError, match="a-2 and a-1 are one configuration with one seed; name one of them"):
+    with pytest.raises(DataError, match="a-2 and a-1 are one configuration with one seed; name the runs"):
         compare([*folders, keep(store, "b-1", make_scores(seed=3))])
 
 
@@ -188,8 +223,15 @@ def test_seeds_are_tested_from_five_on(number: int, store: Store) -> None:
     if number < 5:
         assert pairs[0]["seeds"] is None
     else:
-        values = [np.array([macro(scores) for scores in own]) for own in tables.values()]
-        assert pairs[0]["seeds"] == pytest.approx(statistics.welch(*values)._asdict())
+        first, second = (np.array([macro(scores) for scores in own]) for own in tables.values())
+        found = dict(pairs[0]["seeds"])
+        assert found.pop("test") == "paired t"
+        assert found == pytest.approx(statistics.paired_t(first - second)._asdict())
+        store = Store(store.root.parent / "other")
+        folders = [keep(store, f"{n}-{s}", own[s], seed=s + 9 * (n == "b")) for n, own in tables.items() for s in range(5)]
+        found = dict(compare(folders)["pairs"][0]["seeds"])
+        assert found.pop("test") == "Welch"
+        assert found == pytest.approx(statistics.welch(first, second)._asdict())
 
 
 def test_intervals_of_scores_on_request_and_from_the_cache(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +404,8 @@ def test_too_few_positives_give_no_verdict(store: Store) -> None:
     pairs = compare([keep(store, f"{n}-1", table) for n, table in enumerate(tables)])["pairs"]
     for pair in (pairs[0], pairs[3]):
         assert pair["verdict"] == "too_few"
-        assert pair["text"] == "too few positives in b (9): about 89 papers needed"
+        assert pair["text"] == "too few positives in b (9): about 89 papers needed to test at all"
+        assert np.isnan(pair["detectable"])
         assert np.isnan(pair["p_holm"])
     assert [pairs[place]["verdict"] for place in (1, 2)] == ["a_better"] * 2  # micro-F1 pools areas; the other area
 
@@ -373,7 +416,7 @@ def test_differs_in_names_what_differs_beside_the_classifier(store: Store) -> No
     folders = [keep(store, f"{n}-1", make_scores(seed=n), config=config) for n, config in enumerate(configs)]
     for pair in compare(folders)["pairs"]:
         assert pair["differs_in"] == ["split.folds"]
-        assert pair["text"].endswith("(they also differ in split.folds)")
+        assert pair["text"].endswith("(they also differ in split.folds: 2 against 5)")
 
 
 def test_differs_in_names_other_training_data(store: Store) -> None:

@@ -113,15 +113,16 @@ def test_pairs_table_says_how_to_read_it() -> None:
         "decides": True,
         "needed": None,
         "untested": {"ece": {"difference": -0.02, "low": -0.03, "high": 0.0}},
-        "seeds": {"difference": 0.09, "low": 0.01, "high": 0.17, "p": 0.02},
+        "discordant": 31,
+        "seeds": {"test": "paired t", "difference": 0.09, "low": 0.01, "high": 0.17, "p": 0.00002},
     }
     area = pair | {"metric": "f1/b", "untested": {}, "seeds": None, "verdict": "too_few", "text": "too few: 9"}
     table = pairs_table([pair, pair | {"metric": "micro_f1", "untested": {}, "seeds": None}, area])
-    assert "| x | y | all  | 80 | +0.100 | [-0.050, –]" in table
+    assert "| x | y | all  | 80 | 31        | +0.100 | [-0.050, –]" in table
     assert "| 0.070      | x better |" in table
     assert "| a | b | micro-F1 | F1 b | ECE |" in re.sub(" +", " ", table)
     assert "| x | y | +0.100 [-0.050, –]* | too few | -0.020 [-0.030, +0.000] |" in re.sub(" +", " ", table)
-    assert "Trained with other seeds: x − y +0.090 [+0.010, +0.170], p 0.0200 (Welch, unadjusted)." in table
+    assert "test papers: x − y +0.090 [+0.010, +0.170], p < 0.0001 (paired t, unadjusted)." in table
     assert "0.0312" in table
     assert "x better" in table
     assert "Intervals are unadjusted; verdicts follow the p-values adjusted by Holm over the pairs." in table

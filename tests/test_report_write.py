@@ -110,7 +110,7 @@ class TestReport:
             gold[:, 1] = False
             made.append(save(store, replace(scores, gold=gold), f"nb{seed}-1", classifier=f"nb{seed}"))
         text = headline(rank(made, None))
-        assert "Too few papers to tell: nb1." in text
+        assert "Too few positives to tell: nb1." in text
         assert "Not distinguishable" not in text
 
     def test_one_run_has_no_pairs(self, folders: list[Path]) -> None:
@@ -359,7 +359,7 @@ class TestFigures:
         parts = {"all": part_metrics(table, rows)}
         results = [make_result(f"nb-{place}", parts=parts, decision=thresholds) for place in range(number)]
         pair = {"a": names[0], "metric": "macro_f1", "n": 80, "difference": 0.02, "low": -0.01, "high": 0.05}
-        told = {"verdict": "no_difference", "detectable": 0.04, "decides": True}
+        told = {"verdict": "no_difference", "detectable": 0.04, "level": 0.05, "decides": True}
         pairs = [pair | told | {"b": name} for name in names[1:]]
         fields: dict[str, Any] = {"part": "all", "parts": {"all": 80}, "rows": rows, "names": names, "results": results}
         fields |= {
@@ -367,7 +367,8 @@ class TestFigures:
             "folders": [],
             "pairs": pairs,
             "verdicts": {},
-            "best": names[0],
+            "best": {"name": names[0]},
+            "looks": 0,
             "compared": [],
         }
         ranked = Ranked(**(fields | changes))

@@ -270,6 +270,20 @@ def test_a_draw_that_is_undefined_counts_as_extreme() -> None:
     assert statistics.randomization_test(first, second, np.arange(2), metrics.macro_f1, draws=99, seed=0) == 1.0
 
 
+def test_paired_t_agrees_with_scipy_and_with_constants() -> None:
+    differences = np.array([0.01, 0.03, -0.01, 0.02, 0.04])
+    found, expected = statistics.paired_t(differences), stats.ttest_rel(differences + 0.5, np.full(5, 0.5))
+    assert found.p == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert statistics.paired_t(np.zeros(5)) == (0, 0, 0, 1)
+    assert statistics.paired_t(np.full(5, 0.5)).p == 0
+
+
+def test_holm_multiplies_the_lowest_by_their_number_and_the_highest_by_one() -> None:
+    assert statistics.holm_factors([0.01, math.nan, 0.04, 0.03, 0.005]) == [3, 0, 1, 2, 4]
+    assert statistics.holm_factors([0.5, 0.5]) == [2, 1]
+
+
 def test_holm_by_hand() -> None:
     adjusted = statistics.holm([0.01, math.nan, 0.04, 0.03, 0.005])
     np.testing.assert_allclose(adjusted, [0.03, np.nan, 0.06, 0.06, 0.02])

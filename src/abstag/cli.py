@@ -228,16 +228,17 @@ def _add_compare(verbs: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from abstag.compare import compare
+    from abstag.compare import compare, looks
     from abstag.report.table import configurations_table, pairs_table, runs_table
     from abstag.store import row
 
-    compared = compare(_chosen(options), part=options.part, all_intervals=options.all_intervals)
+    folders = _chosen(options)
+    compared = compare(folders, part=options.part, all_intervals=options.all_intervals)
     if options.json:
         print(_json(compared | {"runs": [row(result) for result in compared["runs"]]}))
     else:
         tables = configurations_table(compared["configurations"]), pairs_table(compared["pairs"])
-        print(runs_table(compared["runs"]), *tables, sep="\n\n")
+        print(runs_table(compared["runs"], looks=looks(folders)), *tables, sep="\n\n")
     return 0
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from abstag import __version__, metrics, statistics
 from abstag.bundle import training_keys
 from abstag.errors import ArtifactError, DataError
-from abstag.evaluation import scored_rows
+from abstag.evaluation import part_metrics, scored_rows
 from abstag.files import canonical_hash
 from abstag.progress import progress
 from abstag.records import BoolArray, FloatArray, IntArray
@@ -26,12 +26,15 @@ from abstag.store import Store, load_result, read_scores, rows_fingerprint
 DRAWS = 10_000
 DRAWS_OF_SCORES = 1_000  # of metrics that are no function of counts: a draw of them costs a hundred times more
 MIN_POSITIVES = 10
+FAR_MORE = 100  # a plan for so many times the papers is none
 ENOUGH_POSITIVES = 200  # from so many on the percentile interval of an area's F1 covers 0.95 (docs/statistics.md)
 SEEDS = 5  # so many of each configuration, and the difference between seeds can be tested
 LEVEL = 0.05
+FEW_DISCORDANT = 10  # groups that two systems tag differently: with fewer, intervals and power mean little
 DRAWS_A_TEST = 50  # at least so many for each test of a family, else Holm's factor leaves nothing to be proven
 OF_SAMPLE = ("ece", "automation_95")  # told of the plain random sample where there is one: enriched papers mislead
 PRIMARY = "macro_f1"
+FOREIGN = "abstag.classifiers.scores.Scores"
 
 
 class Configuration(NamedTuple):
@@ -90,8 +93,8 @@ def compare_loaded(
     cache
         Folder for draws of metrics that are no function of counts, which are dear; None leaves these metrics out.
     """
-    configurations = _configurations(loaded)
-    chosen, rows = chosen_part(configurations[0].runs[0], configurations[0].scores[0], part)
+    chosen, rows = chosen_part(*loaded[0], part)
+    configurations = _configurations([(on_part(result, chosen, scores, rows), scores) for result, scores in loaded])
     counted = [[metrics.counts(scored_rows(scores, rows)) for scores in item.scores] for item in configurations]
     table = configurations[0].scores[0]
     tested = _drawn_counts(configurations, counted, chosen, rows)
@@ -110,8 +113,9 @@ def compare_loaded(
 def _too_few(folders: Sequence[Path]) -> DataError:
     stores = [Store(root) for root in sorted({folder.parent for folder in folders})]
     known = [result.id for store in stores for result in store.results() if result.status == "done"]
+    alike = "; these are one, they differ in nothing but the seed or the version" if len(folders) > 1 else ""
     return DataError(
-        "a comparison needs two different configurations",
+        f"a comparison needs two different configurations{alike}",
         where=", ".join(folder.name for folder in folders) or "no run",
         remedy=f"finished runs: {', '.join(known)}" if known else "`abstag runs` lists the runs",
     )
@@ -125,6 +129,18 @@ def chosen_part(result: RunResult, scores: ScoreTable, part: str | None) -> tupl
     if chosen not in parts:
         raise DataError(f"no part {chosen!r}", where=result.id, remedy=f"parts: {', '.join(parts)}")
     return chosen, parts[chosen]
+
+
+def on_part(result: RunResult, part: str, scores: ScoreTable, rows: BoolArray) -> RunResult:
+    """Return the result with the figures of a part as its own; runs of older versions lack those of "test+random"."""
+    parts = result.parts if part in result.parts else {**result.parts, part: part_metrics(scores, rows)}
+    return replace(result, parts=parts, metric_part=part)
+
+
+def looks(folders: Sequence[Path]) -> int:
+    """Return how many runs have scored the test papers of runs by now, by the ledgers of their stores."""
+    rows = {(folder.parent, load_result(folder).rows["fingerprint"]) for folder in folders}
+    return max((Store(root).looks(fingerprint) for root, fingerprint in rows), default=0)
 
 
 def load_alike(folders: Sequence[Path]) -> list[tuple[RunResult, ScoreTable]]:
@@ -196,7 +212,7 @@ def _configurations(loaded: Sequence[tuple[RunResult, ScoreTable]]) -> list[Conf
     for name, (result, _) in zip(names, loaded, strict=True):
         if first.setdefault((name, result.seed), result.id) != result.id:
             what = f"{result.id} and {first[name, result.seed]} are one configuration with one seed"
-            raise DataError(what, where=name, remedy="name one of them")
+            raise DataError(what, where=name, remedy="name the runs to compare, and one of these two")
     found: dict[str, list[tuple[RunResult, ScoreTable]]] = defaultdict(list)
     for name, entry in zip(names, loaded, strict=True):
         found[name].append(entry)
@@ -220,7 +236,7 @@ def _refuse_unlike(first: RunResult, known: ScoreTable, result: RunResult, score
     }
     if not any(reasons.values()):
         reasons["masks"] = not np.array_equal(known.known, scores.known)
-        reasons["gold labels"] = not np.array_equal(known.gold & known.known, scores.gold & scores.known)
+        reasons["gold labels"] = bool(((known.gold != scores.gold) & known.known & scores.known).any())
         reasons["duplicate groups"] = not np.array_equal(_renumbered(known.groups), _renumbered(scores.groups))
     differing = [name for name, differs in reasons.items() if differs]
     if differing:
@@ -302,10 +318,11 @@ def _pairs(
 ) -> Iterator[dict[str, Any]]:
     numbers = list(combinations(range(len(configurations)), 2))
     draws = max(DRAWS, DRAWS_A_TEST * len(numbers) * (len(tested) - 1))
-    p_values = {}
+    p_values, discordant = {}, {}
     for a, b in progress(numbers, "comparing", "pairs"):
         first, second = _same_number(counted[a], counted[b])
         p_values[a, b] = statistics.randomization_test(first, second, groups, _over_seeds, draws=draws, seed=0)
+        discordant[a, b] = _discordant(first, second, groups)
     for number, drawn in enumerate(tested):
         for a, b in numbers:
             primary = drawn.measure == PRIMARY
@@ -315,11 +332,26 @@ def _pairs(
                 "metric": drawn.measure,
                 **_difference(drawn, a, b),
                 "p": float(p_values[a, b][number]),
+                "discordant": int(discordant[a, b][number]),
                 "error": _spread(drawn.draws[a] - drawn.draws[b]),
                 "untested": {other.measure: _difference(other, a, b) for other in untested} if primary else {},
-                "seeds": _between_seeds(drawn.values[a], drawn.values[b]) if primary else None,
+                "seeds": _between_seeds(configurations, drawn, a, b) if primary else None,
                 "differs_in": _differs_in(configurations[a], configurations[b]),
+                "unknown_training": [configurations[n].name for n in (a, b) if _is_foreign(configurations[n])],
             }
+
+
+def _discordant(first: NDArray[Any], second: NDArray[Any], groups: IntArray) -> IntArray:
+    """Return for each of `measures` how many groups the systems tag differently where it looks: (2 + k,)."""
+    a, b = (statistics.by_group(counts, groups) for counts in (first, second))  # (g, seeds, k, 3)
+    differ = (a != b).any(axis=(1, 3))
+    both = differ.any(axis=1).sum()
+    return np.array([both, both, *differ.sum(axis=0)], dtype=np.intp)
+
+
+def _is_foreign(configuration: Configuration) -> bool:
+    """Whether scores came from elsewhere, so that nothing is known of what gave them."""
+    return bool(configuration.runs[0].config.get("classifier", {}).get("_target_") == FOREIGN)
 
 
 def _spread(draws: FloatArray) -> float:
@@ -333,8 +365,15 @@ def _difference(drawn: Drawn, a: int, b: int) -> dict[str, float]:
     return {"difference": float(drawn.values[a].mean() - drawn.values[b].mean()), "low": low, "high": high}
 
 
-def _between_seeds(first: FloatArray, second: FloatArray) -> dict[str, float] | None:
-    return statistics.welch(first, second)._asdict() if min(len(first), len(second)) >= SEEDS else None
+def _between_seeds(configurations: Sequence[Configuration], drawn: Drawn, a: int, b: int) -> dict[str, Any] | None:
+    """Return the difference over seeds with its test: paired where both have the same seeds, else of two samples."""
+    first, second = ({run.seed: number for number, run in enumerate(configurations[n].runs)} for n in (a, b))
+    if min(len(first), len(second)) < SEEDS:
+        return None
+    if set(first) != set(second):
+        return {"test": "Welch", **statistics.welch(drawn.values[a], drawn.values[b])._asdict()}
+    paired = drawn.values[a] - drawn.values[b][[second[seed] for seed in first]]
+    return {"test": "paired t", **statistics.paired_t(paired)._asdict()}
 
 
 def _same_number(first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -348,29 +387,45 @@ def _over_seeds(counted: NDArray[Any]) -> FloatArray:
     return np.asarray(measures(counted).mean(axis=-2))
 
 
-def _differs_in(first: Configuration, second: Configuration) -> list[str]:
-    a, b = ({**settings(item.runs[0].config), "corpus": item.runs[0].corpus["fingerprint"]} for item in (first, second))
-    return sorted(
-        key
-        for key in {*a, *b}
-        if a.get(key) != b.get(key) and key.partition(".")[0] not in {"classifier", "seed", "name"}
+def _differs_in(first: Configuration, second: Configuration) -> dict[str, list[Any]]:
+    """Return the settings beside classifier and seed in which configurations differ, each with both values."""
+    a, b = (
+        {
+            **settings(item.runs[0].config),
+            "corpus": item.runs[0].corpus["fingerprint"],
+            "training papers": item.runs[0].training_papers,
+        }
+        for item in (first, second)
     )
+    keys = sorted(key for key in {*a, *b} if key.partition(".")[0] not in {"classifier", "seed", "name"})
+    return {key: [a.get(key), b.get(key)] for key in keys if a.get(key) != b.get(key)}
 
 
 def _with_verdicts(pairs: Sequence[Mapping[str, Any]], table: ScoreTable, rows: BoolArray) -> list[dict[str, Any]]:
-    """Return pairs with p adjusted by Holm and a verdict: macro-F1 is one family, all other measures another."""
+    """Return pairs with p adjusted by Holm and a verdict: macro-F1 is one family, all other measures another.
+
+    Systems with the same tags are no test, and do not count among those that Holm adjusts for.
+    """
     positives = dict(zip(table.areas, (table.gold & table.known)[rows].sum(axis=0).tolist(), strict=True))
     decides = not (rows & table.stress()).any()
     found: dict[int, dict[str, Any]] = {}
     for primary in (True, False):
         family = [number for number, pair in enumerate(pairs) if (pair["metric"] == PRIMARY) is primary]
         scarce = [_scarce(pairs[number]["metric"], positives) for number in family]
-        p = [float("nan") if few else pairs[number]["p"] for number, few in zip(family, scarce, strict=True)]
-        level = LEVEL / max(1, int((~np.isnan(p)).sum()))
-        for number, few, adjusted in zip(family, scarce, statistics.holm(p), strict=True):
-            pair = {key: value for key, value in pairs[number].items() if key != "error"}
-            pair |= {"detectable": statistics.detectable(pairs[number]["error"], level=level), "p_holm": adjusted}
-            found[number] = pair | _verdict(pair, few, decides=decides)
+        tested = [pairs[number]["discordant"] > 0 and not few for number, few in zip(family, scarce, strict=True)]
+        p = [pairs[number]["p"] if own else float("nan") for number, own in zip(family, tested, strict=True)]
+        adjusted = statistics.holm(p)
+        for number, few, own, factor in zip(family, scarce, adjusted, statistics.holm_factors(p), strict=True):
+            pair = {key: value for key, value in pairs[number].items() if key not in {"error", "unknown_training"}}
+            enough = pair["discordant"] >= FEW_DISCORDANT and not few
+            error = pairs[number]["error"] if enough else float("nan")
+            level = LEVEL / max(1, factor)
+            pair |= {"level": level, "detectable": statistics.detectable(error, level=level), "p_holm": own}
+            if not pair["discordant"] and not few:
+                pair["p_holm"] = 1.0
+            pair |= {"differs_in": [*pair["differs_in"]]}
+            notes = _notes(pairs[number], decides=decides)
+            found[number] = pair | _verdict(pair, few, notes) | {"decides": decides}
     return [found[number] for number in range(len(pairs))]
 
 
@@ -381,34 +436,51 @@ def _scarce(measure: str, positives: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in asked.items() if count < MIN_POSITIVES}
 
 
-def _verdict(pair: Mapping[str, Any], scarce: Mapping[str, int], *, decides: bool) -> dict[str, Any]:
+def _verdict(pair: Mapping[str, Any], scarce: Mapping[str, int], notes: str) -> dict[str, Any]:
     needed = None
     if scarce or np.isnan(pair["p_holm"]):
         verdict, text = "too_few", _scarcity(scarce, pair["n"]) or "too few papers: undefined"
-    elif pair["p_holm"] >= LEVEL:
-        verdict, text, needed = "no_difference", "no difference detected", _papers_needed(pair)
-        if pair["detectable"]:
-            text += f"; {pair['detectable']:.3f} would be found 4 times in 5"
-        if needed:
-            text += f", and {abs(pair['difference']):.3f}, if true, with about {needed:,} papers"
-    elif pair["difference"] > 0:
-        verdict, text = "a_better", f"{pair['a']} better"
+    elif pair["p_holm"] < LEVEL:
+        ahead = pair["difference"] > 0
+        verdict, text = ("a_better", f"{pair['a']} better") if ahead else ("b_better", f"{pair['b']} better")
+    elif not pair["discordant"]:
+        verdict, text = "no_difference", f"the same tags on all {pair['n']} papers"
+    elif np.isnan(pair["detectable"]):
+        what = f"no difference detected: they differ on {pair['discordant']} of {pair['n']} papers, too few to tell"
+        verdict, text = "no_difference", what
     else:
-        verdict, text = "b_better", f"{pair['b']} better"
-    if not decides:
-        text += "; a stress set, which decides nothing, is among these papers"
+        verdict, text, needed = "no_difference", "no difference detected", _papers_needed(pair)
+        text += f"; {pair['detectable']:.3f} would be found 4 times in 5"
+        if needed:
+            far = needed > FAR_MORE * pair["n"]
+            papers = f"more than {FAR_MORE} times as many" if far else f"about {needed:,}"
+            text += f", and {abs(pair['difference']):.3f}, if true, with {papers} papers"
+    return {"verdict": verdict, "text": text + notes, "needed": needed}
+
+
+def _notes(pair: Mapping[str, Any], *, decides: bool) -> str:
+    """Return what a reader of the verdict must know beside it."""
+    text = "" if decides else "; a stress set, which decides nothing, is among these papers"
     if pair["differs_in"]:
-        text += f" (they also differ in {', '.join(pair['differs_in'])})"
-    return {"verdict": verdict, "text": text, "needed": needed, "decides": decides}
+        both = [f"{key}: {_shown(a)} against {_shown(b)}" for key, (a, b) in pair["differs_in"].items()]
+        text += f" (they also differ in {', '.join(both)})"
+    if pair["unknown_training"]:
+        text += f" (what {' and '.join(pair['unknown_training'])} learnt from is not known)"
+    return text
+
+
+def _shown(value: Any) -> str:
+    return "none" if value in (None, [], ()) else str(value)
 
 
 def _scarcity(scarce: Mapping[str, int], n: int) -> str:
-    """Return which areas have too few positives, and how many papers would have enough."""
-    words = []
-    for area, count in scarce.items():
-        needed = f": about {_rounded(n * MIN_POSITIVES / count):,} papers needed" if count else ""
-        words.append(f"too few positives in {area} ({count}){needed}")
-    return ", ".join(words)
+    """Return which areas have too few positives, and how many papers would have enough of all."""
+    if not scarce:
+        return ""
+    text = f"too few positives in {', '.join(f'{area} ({count})' for area, count in scarce.items())}"
+    if not min(scarce.values()):
+        return f"{text}: add papers of these areas"
+    return f"{text}: about {_rounded(n * MIN_POSITIVES / min(scarce.values())):,} papers needed to test at all"
 
 
 def _papers_needed(pair: Mapping[str, Any]) -> int | None:

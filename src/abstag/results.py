@@ -67,6 +67,12 @@ class RunResult:
     error: str | None = None
 
     @property
+    def training_papers(self) -> int | None:
+        """Number of papers trained on, in the mean of splits; None where it was not kept."""
+        train = self.rows.get("train")
+        return round(sum(train) / len(train)) if train else None
+
+    @property
     def metrics(self) -> dict[str, Any]:
         """The metrics of ``metric_part``; empty when the run failed."""
         return self.parts.get(self.metric_part, {})

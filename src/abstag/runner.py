@@ -345,6 +345,7 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
         )
     check_both_sides(experiment.read_targets[np.flatnonzero(read)], corpus.taxonomy)
     _refuse_unknown_part(experiment)
+    _warn_of_no_effect(experiment)
     tables, fits, seconds, evidence = [], [], 0.0, list[Evidence]()
     sides = [
         (experiment.training_rows(split.train), usable_rows(experiment, split.train)) for split in experiment.splits
@@ -363,6 +364,18 @@ def score_splits(experiment: Experiment, workdir: Path | None = None) -> Outcome
         evidence += fitted.classifier.explain(documents) or []
     scores = ScoreTable.join(tables)
     return Outcome(scores, seconds, fits, evidence if len(evidence) == len(scores) else None)
+
+
+def _warn_of_no_effect(experiment: Experiment) -> None:
+    """Say which settings change nothing on this corpus, lest their runs are taken for a finding."""
+    training, corpus = experiment.training, experiment.corpus
+    fewest = min(int(experiment.trainable[split.train].sum()) for split in experiment.splits)
+    if training.limit is not None and training.limit >= fewest:
+        _LOG.warning("data.limit=%d changes nothing: there are %d papers to train on", training.limit, fewest)
+    sources = {corpus.column("label_source")[row] for row in np.flatnonzero(experiment.visible)}
+    for source in ("declared", "rule"):
+        if training.weights.get(source, 0) > 0 and source not in sources:
+            _LOG.warning("data.weights.%s changes nothing: %s has no %s labels", source, corpus.name, source)
 
 
 def _refuse_unknown_part(experiment: Experiment) -> None:

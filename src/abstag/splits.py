@@ -120,7 +120,7 @@ class Fixed:
             raise ConfigError(
                 f"no row has a part among {', '.join(self.test_parts)}",
                 where="split.test_parts",
-                remedy=f"parts in this corpus: {_present(rows.parts)}; split=kfold needs none",
+                remedy=f"parts in this corpus: {_present(rows.parts)}; none is needed with split=kfold metric_part=all",
             )
         return [_split("fixed", rows, ~test, test)]
 

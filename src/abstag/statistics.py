@@ -205,7 +205,7 @@ def detectable(error: float, *, level: float = 0.05, chance: float = POWER) -> f
     return float((ndtri(chance) - ndtri(level / 2)) * error)
 
 
-class Welch(NamedTuple):
+class MeanDifference(NamedTuple):
     """Difference of two means with its 95 % interval and two-sided p."""
 
     difference: float
@@ -214,7 +214,7 @@ class Welch(NamedTuple):
     p: float
 
 
-def welch(first: FloatArray, second: FloatArray) -> Welch:
+def welch(first: FloatArray, second: FloatArray) -> MeanDifference:
     """Compare the means of two independent samples of two values or more, e.g. one a seed (Welch 1947).
 
     Samples that do not vary at all are what they are: p is 1 when they are equal, else 0.
@@ -223,21 +223,41 @@ def welch(first: FloatArray, second: FloatArray) -> Welch:
 
     if not np.ptp(first) and not np.ptp(second):
         difference = float(first[0] - second[0])
-        return Welch(difference, difference, difference, float(difference == 0))
+        return MeanDifference(difference, difference, difference, float(difference == 0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # one side does not vary: scipy fears for its precision
         found = ttest_ind(first, second, equal_var=False)
     low, high = found.confidence_interval(0.95)
-    return Welch(float(first.mean() - second.mean()), float(low), float(high), float(found.pvalue))
+    return MeanDifference(float(first.mean() - second.mean()), float(low), float(high), float(found.pvalue))
+
+
+def paired_t(differences: FloatArray) -> MeanDifference:
+    """Compare two means by the differences of two values or more that belong together (Student 1908).
+
+    Differences that do not vary at all are what they are: p is 1 when they are 0, else 0.
+    """
+    from scipy.stats import ttest_1samp
+
+    mean = float(differences.mean())
+    if not np.ptp(differences):
+        return MeanDifference(mean, mean, mean, float(mean == 0))
+    found = ttest_1samp(differences, 0.0)
+    low, high = found.confidence_interval(0.95)
+    return MeanDifference(mean, float(low), float(high), float(found.pvalue))
+
+
+def holm_factors(p: Sequence[float]) -> list[int]:
+    """Return by how much `holm` multiplies each p, from their number down to 1; 0 for NaN."""
+    ranked = sorted((number for number, value in enumerate(p) if not np.isnan(value)), key=lambda number: p[number])
+    factors = {number: len(ranked) - rank for rank, number in enumerate(ranked)}
+    return [factors.get(number, 0) for number in range(len(p))]
 
 
 def holm(p: Sequence[float]) -> list[float]:
     """Return p-values adjusted for their number (Holm 1979), in the given order; NaN stays and is not counted."""
-    defined = [number for number, value in enumerate(p) if not np.isnan(value)]
-    adjusted = [float("nan")] * len(p)
-    highest = 0.0
-    for rank, number in enumerate(sorted(defined, key=lambda number: p[number])):
-        highest = max(highest, min(1.0, (len(defined) - rank) * p[number]))
+    factors, adjusted, highest = holm_factors(p), [float("nan")] * len(p), 0.0
+    for number in sorted(np.flatnonzero(factors), key=lambda number: -factors[number]):
+        highest = max(highest, min(1.0, factors[number] * p[number]))
         adjusted[number] = highest
     return adjusted
 

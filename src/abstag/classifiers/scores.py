@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from abstag.classifiers.base import Classifier
@@ -13,9 +14,13 @@ from abstag.files import file_hash
 from abstag.records import Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
 
+_MARGIN = 1e-9
+
 
 class Scores(Classifier, BaseEstimator):
     """Reads scores from a CSV with the columns id, area, score (any finite scale, higher is surer).
+
+    When all lie in [0, 1] they are taken for probabilities, and their log odds are the scores.
 
     They must cover the test papers, and the labelled training papers on which thresholds are fitted; there they
     should be out-of-fold, else the thresholds are too bold.
@@ -40,6 +45,7 @@ class Scores(Classifier, BaseEstimator):
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         self.areas_ = taxonomy.ids
         self.table_ = _read(Path(self.path), frozenset(taxonomy.ids))
+        self.probabilities_ = all(0 <= score <= 1 for score in self.table_.values())
 
     def decision_function(self, documents: Documents) -> FloatArray:
         """Return (n, k) scores; raises DataError when a paper or one of its areas has none."""
@@ -51,7 +57,8 @@ class Scores(Classifier, BaseEstimator):
                 where=self.path,
             )
         rows = [[self.table_[name, area] for area in self.areas_] for name in documents.ids]
-        return np.array(rows, dtype=np.float64).reshape(len(documents), len(self.areas_))
+        scores = np.array(rows, dtype=np.float64).reshape(len(documents), len(self.areas_))
+        return logit(np.clip(scores, _MARGIN, 1 - _MARGIN)) if self.probabilities_ else scores
 
 
 def _read(path: Path, areas: frozenset[str]) -> dict[tuple[str, str], float]:

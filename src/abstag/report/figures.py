@@ -95,10 +95,10 @@ def figures(series: Sequence[Series], ranked: Ranked) -> Iterator[Figure]:
     """
     table, rows, part = ranked.tables[0], ranked.rows, ranked.part
     yield _intervals(series, part)
-    against_best = [pair for pair in ranked.pairs if pair["metric"] == "macro_f1" and ranked.best in _sides(pair)]
+    against_best = [pair for pair in ranked.pairs if pair["metric"] == "macro_f1" and ranked.best["name"] in _sides(pair)]
     if against_best:
-        yield _differences(against_best, ranked.best)
-        yield _power(against_best, ranked.best, sum(pair["metric"] == "macro_f1" for pair in ranked.pairs))
+        yield _differences(against_best, ranked.best["name"])
+        yield _power(against_best, ranked.best["name"])
     several = curves(ranked.results)
     if several:
         yield _learning_curves(several, part)
@@ -167,22 +167,21 @@ def _differences(pairs: Sequence[Mapping[str, Any]], best: str) -> Figure:
     return Figure("Paired differences", caption, drawn[0])
 
 
-def _power(pairs: Sequence[Mapping[str, Any]], best: str, tests: int) -> Figure:
+def _power(pairs: Sequence[Mapping[str, Any]], best: str) -> Figure:
     differing = [pair for pair in pairs if pair["detectable"] > 0]
-    level = LEVEL / tests
     true = np.linspace(0, 2 * max((pair["detectable"] for pair in differing), default=0.5), _POINTS)
     with _drawing("power", 4.6, 3.2) as (axes, drawn):
         axes.axhline(statistics.POWER, color=_MUTED, lw=1, ls=(0, (2, 2)))
         for number, pair in enumerate(differing):
-            error = pair["detectable"] / statistics.detectable(1.0, level=level)
-            found, shade = statistics.power(true, error, level=level), 1 - 0.7 * number / len(differing)
+            error = pair["detectable"] / statistics.detectable(1.0, level=pair["level"])
+            found, shade = statistics.power(true, error, level=pair["level"]), 1 - 0.7 * number / len(differing)
             style, label = _DASHES[number % len(_DASHES)], _short(_other(pair, best)[0], 20)
             axes.plot(true, found, color=_INK, alpha=shade, ls=style, label=label)
         axes.set(ylim=(0, 1.03), xlim=(0, true[-1]), xlabel=f"true difference from {_short(best)}")
         axes.set_ylabel("chance to find it")
         if differing:
             axes.legend(fontsize=9)
-    caption = f"Power on these {pairs[0]['n']:,} papers of the first of {tests} tests by Holm. Dashed: 4 times in 5."
+    caption = f"Power on these {pairs[0]['n']:,} papers, at the level that Holm gives each pair. Dashed: 4 times in 5."
     return Figure("What could have been found", caption, drawn[0])
 
 

@@ -2,15 +2,14 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from abstag.compare import chosen_part, compare_loaded, configuration_names, load_alike
+from abstag.compare import chosen_part, compare_loaded, configuration_names, load_alike, looks, on_part
 from abstag.errors import ArtifactError, DataError
-from abstag.evaluation import part_metrics
 from abstag.records import BoolArray
 from abstag.report.table import number, run_names, sortable
 from abstag.results import RunResult, ScoreTable, fits
@@ -44,7 +43,9 @@ class Ranked:
     verdicts
         Of macro-F1, between the best configuration and each other one; empty with one configuration.
     best
-        The best configuration, as the pairs name it.
+        The configuration with the highest mean macro-F1, with its measures (see `compare.compare`).
+    looks
+        How many runs have scored the test papers by now.
     compared
         Ids of the runs that the pairs are of: the best `COMPARED` configurations, with all their seeds.
     """
@@ -58,7 +59,8 @@ class Ranked:
     folders: Sequence[Path]
     pairs: Sequence[Mapping[str, Any]]
     verdicts: Mapping[str, str]
-    best: str
+    best: Mapping[str, Any]
+    looks: int
     compared: Sequence[str]
 
     @property
@@ -87,18 +89,19 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
     loaded = load_alike(folders)
     chosen, rows = chosen_part(*loaded[0], part)
     parts = loaded[0][1].named_parts()
-    loaded = [(_with_part(result, chosen, scores, rows), scores) for result, scores in loaded]
+    loaded = [(on_part(result, chosen, scores, rows), scores) for result, scores in loaded]
     for result, _ in loaded:
         _refuse_incomplete(result, chosen, loaded[0][1].areas)
-    order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].parts[chosen]["macro_f1"]))
+    order = sorted(range(len(loaded)), key=lambda run: -sortable(loaded[run][0].metrics["macro_f1"]))
     best_first = [loaded[run] for run in order]
-    results = [replace(result, metric_part=chosen) for result, _ in best_first]
+    results = [result for result, _ in best_first]
     shared = [chosen, *(name for name in parts if name != chosen and all(name in run.parts for run in results))]
-    shown, kept = run_names(results), _best_configurations(results)
+    shown, kept = run_names(results), _best_configurations(best_first)
     names = [name for name, stays in zip(configuration_names(results), kept, strict=True) if stays]
     asked = [run for run, stays in zip(best_first, kept, strict=True) if stays]
-    pairs = compare_loaded(asked, part=chosen)["pairs"] if len(set(names)) > 1 else []
-    best = names[0]
+    compared = compare_loaded(asked, part=chosen)
+    pairs = compared["pairs"]
+    best = max(compared["configurations"], key=lambda item: sortable(item["metrics"]["macro_f1"]["value"]))
     alone = {
         name: run
         for name, run in zip(names, [run for run, stays in zip(shown, kept, strict=True) if stays], strict=True)
@@ -114,20 +117,25 @@ def rank(folders: Sequence[Path], part: str | None) -> Ranked:
         folders=[folders[run] for run in order],
         pairs=pairs,
         best=best,
+        looks=looks(folders),
         compared=[result.id for result, _ in asked],
-        verdicts=_verdicts(pairs, best, alone),
+        verdicts=_verdicts(pairs, best["name"], alone),
     )
 
 
-def _best_configurations(results: Sequence[RunResult]) -> list[bool]:
-    """Return which runs belong to the `COMPARED` configurations of the highest mean macro-F1, with all their seeds."""
-    names = configuration_names(results)
-    means = {
-        name: np.mean(
-            [sortable(run.metrics["macro_f1"]) for run, own in zip(results, names, strict=True) if own == name]
-        )
-        for name in names
-    }
+def _best_configurations(loaded: Sequence[tuple[RunResult, ScoreTable]]) -> list[bool]:
+    """Return which runs belong to the `COMPARED` configurations of the highest mean macro-F1, with all their seeds.
+
+    Of configurations that tag alike, paper by paper and seed by seed, the first alone is one.
+    """
+    names = configuration_names([run for run, _ in loaded])
+    means, seen = {}, set()
+    for name in dict.fromkeys(names):
+        own = [pair for pair, its in zip(loaded, names, strict=True) if its == name]
+        tags = tuple(sorted((run.seed, scores.tags.tobytes()) for run, scores in own))
+        if tags not in seen:
+            means[name] = np.mean([sortable(run.metrics["macro_f1"]) for run, _ in own])
+        seen.add(tags)
     best = set(sorted(means, key=lambda name: -means[name])[:COMPARED])
     return [name in best for name in names]
 
@@ -142,14 +150,22 @@ def title(ranked: Ranked) -> str:
 
 def headline(ranked: Ranked) -> str:
     """Return in plain words which run leads, and which cannot be told from it."""
-    values = ranked.results[0].metrics
-    low, high = values["interval"]
-    looks = max(result.looks or 0 for result in ranked.results)
-    figure = f"{number(values['macro_f1'])} [{number(low)}, {number(high)}] on part {ranked.part}, n = {values['n']}."
-    text = f"{ranked.names[0]} has {'the highest ' if len(ranked.results) > 1 else ''}macro-F1 {figure}"
+    values, one = ranked.best["metrics"]["macro_f1"], len(ranked.best["runs"]) == 1
+    name, figures = ranked.best["name"], (values["value"], values["low"], values["high"])
+    if one:
+        run = next(number for number, result in enumerate(ranked.results) if result.id == ranked.best["runs"][0])
+        name, own = ranked.names[run], ranked.results[run].metrics
+        figures = (own["macro_f1"], *own["interval"])
+    value, low, high = map(number, figures)
+    highest = "the highest " if len(ranked.results) > 1 else ""
+    seeds = "" if one else f", the mean of {len(ranked.best['runs'])} seeds"
+    text = (
+        f"{name} has {highest}macro-F1 {value} [{low}, {high}]{seeds} on part {ranked.part}, "
+        f"n = {ranked.results[0].metrics['n']}."
+    )
     for verdict, words in (
         ("no_difference", "Not distinguishable from it at 0.05 (Holm)"),
-        ("too_few", "Too few papers to tell"),
+        ("too_few", "Too few positives to tell"),
     ):
         found = [name for name, own in ranked.verdicts.items() if own == verdict]
         text += f" {words}: {', '.join(found)}." if found else ""
@@ -158,7 +174,7 @@ def headline(ranked: Ranked) -> str:
     elif ranked.verdicts and not {"no_difference", "too_few"} & set(ranked.verdicts.values()):
         others = "every other run" if len(ranked.results) <= COMPARED else "the others that were compared"
         text += f" It differs from {others} at 0.05 (Holm)."
-    return f"{text} Runs scored on these papers so far: {looks}."
+    return f"{text} Runs scored on these papers so far: {ranked.looks}."
 
 
 def commands(ranked: Ranked) -> list[str]:
@@ -196,11 +212,6 @@ def _line(name: str, result: RunResult, part: str) -> dict[str, Any]:
         "run": result.id,
         "command": result.command,
     }
-
-
-def _with_part(result: RunResult, part: str, scores: ScoreTable, rows: BoolArray) -> RunResult:
-    """Return the result with figures of a part; runs of older versions lack those of "test+random"."""
-    return result if part in result.parts else replace(result, parts={**result.parts, part: part_metrics(scores, rows)})
 
 
 def _refuse_incomplete(result: RunResult, part: str, areas: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from abstag.labels import SCORED
-from abstag.results import RunResult, flat
+from abstag.results import RunResult, settings
 
 _COLUMNS = ("classifier", "seed", "macro-F1", "95 % interval", "at 0.5", "micro-F1", "AP")
 _OF_SAMPLE = ("ECE", "auto 95 %")  # of the plain random sample where there is one: enriched papers mislead
@@ -50,6 +50,10 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
     heads = [f"{head} (random)" if sampled else head for head in _OF_SAMPLE]
     rows = [[name, *_run_row(result, sampled=sampled)] for name, result in zip(names, done, strict=True)]
     blocks = [markdown([*_COLUMNS, *heads, *_COST], rows)]
+    trained = [result.training_papers for result in done]
+    if len(set(trained)) > 1:
+        sizes = ", ".join(f"{name} {number(size, digits=0)}" for name, size in zip(names, trained, strict=True))
+        blocks.append(f"Trained on unlike numbers of papers: {sizes}.")
     shared = [name for name in done[0].parts if name != "all" and all(name in result.parts for result in done)]
     sizes = {name: done[0].parts[name]["n"] for name in shared}
     few = False
@@ -87,13 +91,13 @@ def evaluation_table(found: Mapping[str, Any]) -> str:
 def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
     """Return paired differences as Markdown: macro-F1 with verdicts, and beneath it all other measures."""
     primary = [pair for pair in pairs if pair["metric"] == "macro_f1"]
-    heads = ["a", "b", "part", "n", "a − b", "95 % interval", "p (Holm)", "detectable", "verdict"]
+    heads = ["a", "b", "part", "n", "differ on", "a − b", "95 % interval", "p (Holm)", "detectable", "verdict"]
     rows = [
         [
-            *(str(pair[key]) for key in ("a", "b", "part", "n")),
+            *(str(pair[key]) for key in ("a", "b", "part", "n", "discordant")),
             number(pair["difference"], sign=True),
             _signed(pair),
-            number(pair["p_holm"], digits=4),
+            _chance(pair["p_holm"]),
             number(pair["detectable"]),
             pair["text"],
         ]
@@ -106,9 +110,14 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
     others = list(dict.fromkeys(measure for _, _, measure in cells))
     if others:
         rows = [[pair["a"], pair["b"], *(cells[pair["a"], pair["b"], name] for name in others)] for pair in primary]
-        blocks += ["Other measures, a − b (* p < 0.05 by Holm over all that are tested: F1):"]
+        blocks += ["Other measures, a − b; micro-F1 and the F1 of areas are tested (* p < 0.05 by Holm over all of these):"]
         blocks += [markdown(["a", "b", *map(measure_name, others)], rows)]
     return "\n\n".join([*blocks, _conditions(primary)])
+
+
+def _chance(p: float | None) -> str:
+    """Return a p-value; one that is rounded to 0 is told as small."""
+    return "< 0.0001" if p is not None and p < 0.0001 else number(p, digits=4)
 
 
 def _signed(pair: Mapping[str, Any]) -> str:
@@ -135,16 +144,17 @@ def measure_name(measure: str) -> str:
 def _conditions(primary: Sequence[Mapping[str, Any]]) -> str:
     text = (
         "Intervals are unadjusted; verdicts follow the p-values adjusted by Holm over the pairs. Conditional on these "
-        "trained models and this training set. Detectable: a true difference that would be found 4 times in 5, with so "
-        "many pairs."
+        "trained models and this training set. Differ on: papers that both do not tag alike. Detectable: a true "
+        "difference that would be found 4 times in 5, with so many pairs."
     )
     lines = [text]
     for pair in primary:
         seeds = pair["seeds"]
         if seeds:
             lines.append(
-                f"Trained with other seeds: {pair['a']} − {pair['b']} {number(seeds['difference'], sign=True)} "
-                f"{_signed(seeds)}, p {number(seeds['p'], digits=4)} (Welch, unadjusted)."
+                f"Over the luck of training alone, on these very training and test papers: {pair['a']} − {pair['b']} "
+                f"{number(seeds['difference'], sign=True)} {_signed(seeds)}, p {_chance(seeds['p'])} ({seeds['test']}, "
+                "unadjusted)."
             )
     return "\n\n".join(lines)
 
@@ -160,7 +170,8 @@ def configurations_table(configurations: Sequence[Mapping[str, Any]]) -> str:
         cells = [f"{number(own['value'])} [{number(own['low'])}, {number(own['high'])}]" for own in shown]
         rows.append([item["name"], seeds if len(item["runs"]) > 1 else "1", *cells])
     heads = [f"{measure_name(measure)} ({own['part']})" for measure, own in measures.items()]
-    return markdown(["configuration", "seeds", *heads], rows)
+    table = markdown(["configuration", "seeds", *heads], rows)
+    return f"{table}\n\nIntervals of an area's F1 are posterior ones where it has few positives (docs/statistics.md)."
 
 
 def description(found: Mapping[str, Any]) -> str:
@@ -228,10 +239,10 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
 
 def run_names(results: Sequence[RunResult]) -> list[str]:
     """Return each run's classifier with the settings in which its runs differ; then seed, corpus or id, if need be."""
-    settings = [flat(result.config) for result in results]
+    known = [settings(result.config) for result in results]
     names = []
-    for result, own in zip(results, settings, strict=True):
-        alike = [other for run, other in zip(results, settings, strict=True) if run.classifier == result.classifier]
+    for result, own in zip(results, known, strict=True):
+        alike = [other for run, other in zip(results, known, strict=True) if run.classifier == result.classifier]
         keys = sorted(key for key in own if any(other.get(key) != own[key] for other in alike))
         shown = [f"{key.rpartition('.')[2]}={own[key]}" for key in keys if key not in {"seed", "name"}]
         names.append(" ".join([result.classifier, *shown]))
