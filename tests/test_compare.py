@@ -18,7 +18,10 @@ from abstag.results import ScoreTable
 from abstag.store import Store, rows_fingerprint
 from tests.conftest import make_result, make_scores
 
-KEYS = "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides discordant level"
+KEYS = (
+    "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides "
+    "discordant level"
+)
 MEASURES = ["macro_f1", "micro_f1", "f1/a", "f1/b"]
 
 
@@ -135,7 +138,9 @@ def test_what_could_have_been_found_is_said(store: Store) -> None:
 def test_a_plan_for_a_hundred_times_the_papers_is_none(store: Store) -> None:
     pair = compare([keep(store, f"{n}-1", make_scores(wrong=0.1, seed=n)) for n in (3, 4)])["pairs"][0]
     assert pair["needed"] > 100 * pair["n"]
-    assert pair["text"].endswith(f", and {abs(pair['difference']):.3f}, if true, with more than 100 times as many papers")
+    assert pair["text"].endswith(
+        f", and {abs(pair['difference']):.3f}, if true, with more than 100 times as many papers"
+    )
 
 
 @pytest.mark.parametrize(("few", "told"), [(9, True), (10, False)])
@@ -228,7 +233,9 @@ def test_seeds_are_tested_from_five_on(number: int, store: Store) -> None:
         assert found.pop("test") == "paired t"
         assert found == pytest.approx(statistics.paired_t(first - second)._asdict())
         store = Store(store.root.parent / "other")
-        folders = [keep(store, f"{n}-{s}", own[s], seed=s + 9 * (n == "b")) for n, own in tables.items() for s in range(5)]
+        folders = [
+            keep(store, f"{n}-{s}", own[s], seed=s + 9 * (n == "b")) for n, own in tables.items() for s in range(5)
+        ]
         found = dict(compare(folders)["pairs"][0]["seeds"])
         assert found.pop("test") == "Welch"
         assert found == pytest.approx(statistics.welch(first, second)._asdict())

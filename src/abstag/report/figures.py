@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from abstag import metrics, statistics
-from abstag.compare import LEVEL
 from abstag.evaluation import scored_rows
 from abstag.records import BoolArray, FloatArray
 from abstag.report.learning import by_size, curves
@@ -95,7 +94,9 @@ def figures(series: Sequence[Series], ranked: Ranked) -> Iterator[Figure]:
     """
     table, rows, part = ranked.tables[0], ranked.rows, ranked.part
     yield _intervals(series, part)
-    against_best = [pair for pair in ranked.pairs if pair["metric"] == "macro_f1" and ranked.best["name"] in _sides(pair)]
+    against_best = [
+        pair for pair in ranked.pairs if pair["metric"] == "macro_f1" and ranked.best["name"] in _sides(pair)
+    ]
     if against_best:
         yield _differences(against_best, ranked.best["name"])
         yield _power(against_best, ranked.best["name"])

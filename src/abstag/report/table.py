@@ -110,7 +110,9 @@ def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
     others = list(dict.fromkeys(measure for _, _, measure in cells))
     if others:
         rows = [[pair["a"], pair["b"], *(cells[pair["a"], pair["b"], name] for name in others)] for pair in primary]
-        blocks += ["Other measures, a − b; micro-F1 and the F1 of areas are tested (* p < 0.05 by Holm over all of these):"]
+        blocks += [
+            "Other measures, a − b; micro-F1 and the F1 of areas are tested (* p < 0.05 by Holm over all of these):"
+        ]
         blocks += [markdown(["a", "b", *map(measure_name, others)], rows)]
     return "\n\n".join([*blocks, _conditions(primary)])
 
