@@ -256,7 +256,7 @@ def holm_factors(p: Sequence[float]) -> list[int]:
 def holm(p: Sequence[float]) -> list[float]:
     """Return p-values adjusted for their number (Holm 1979), in the given order; NaN stays and is not counted."""
     factors, adjusted, highest = holm_factors(p), [float("nan")] * len(p), 0.0
-    for number in sorted(np.flatnonzero(factors), key=lambda number: -factors[number]):
+    for number in sorted(np.flatnonzero(factors).tolist(), key=lambda number: -factors[number]):
         highest = max(highest, min(1.0, factors[number] * p[number]))
         adjusted[number] = highest
     return adjusted

@@ -52,8 +52,8 @@ def runs_table(results: Sequence[RunResult], *, looks: int | None = None) -> str
     blocks = [markdown([*_COLUMNS, *heads, *_COST], rows)]
     trained = [result.training_papers for result in done]
     if len(set(trained)) > 1:
-        sizes = ", ".join(f"{name} {number(size, digits=0)}" for name, size in zip(names, trained, strict=True))
-        blocks.append(f"Trained on unlike numbers of papers: {sizes}.")
+        told = ", ".join(f"{name} {number(size, digits=0)}" for name, size in zip(names, trained, strict=True))
+        blocks.append(f"Trained on unlike numbers of papers: {told}.")
     shared = [name for name in done[0].parts if name != "all" and all(name in result.parts for result in done)]
     sizes = {name: done[0].parts[name]["n"] for name in shared}
     few = False
