@@ -24,7 +24,8 @@ SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "runs.json
 RUN_KEYS = SCHEMA["$defs"]["run"]["required"]
 CONTRACT = "id status experiment classifier seed corpus metric_part metrics parts fit_seconds texts_per_second peak_mb"
 PAIR_KEYS = (
-    "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides"
+    "a b metric part n difference low high p p_holm verdict text differs_in detectable needed untested seeds decides "
+    "discordant level"
 )
 
 
