@@ -16,8 +16,8 @@ import pytest
 
 from abstag.corpus import load_corpus
 from abstag.errors import AbstagError, ArtifactError, DataError
-from abstag.ingest import Cleaner, CleanRecord, ingest, manifest_summary
-from abstag.records import Record, Reject, content_id, title_key
+from abstag.ingest import ingest, manifest_summary
+from abstag.records import content_id, title_key
 from abstag.taxonomy import Taxonomy, load_taxonomy, parse_taxonomy
 
 TAXONOMY = load_taxonomy()
@@ -242,12 +242,8 @@ def test_repeated_ids_are_told_apart(run: Ingest) -> None:
     assert run([{"abstract": WALKS}] * 2).column("id") == [content_id(None, WALKS), f"{content_id(None, WALKS)}-2"]
 
 
-def test_a_rejected_record_does_not_use_up_an_id() -> None:
-    cleaner = Cleaner()
-    assert isinstance(cleaner(Record("f", 1, 1, "Too short.", id="p")), Reject)
-    found = cleaner(Record("f", 2, 2, WALKS, id="p"))
-    assert isinstance(found, CleanRecord)
-    assert found.id == "p"
+def test_a_rejected_record_does_not_use_up_an_id(run: Ingest) -> None:
+    assert run([{"id": "p", "abstract": "Too short."}, {"id": "p", "abstract": WALKS}]).column("id") == ["p"]
 
 
 def test_duplicates_share_a_group_and_are_kept(run: Ingest) -> None:

@@ -544,6 +544,8 @@ class TestOpening:
         ("json", "\n".join(json.dumps({"abstract": text}, ensure_ascii=False) for text in (A + " Żółć.", B))),
         ("table", f'id,abstract\n1,"{A} Żółć."\n2,"{B}"\n'),
         ("markdown", f"## [1] Gardens\n\n{A} Żółć.\n\n## [2] Lamps\n\n{B}\n"),
+        ("bibtex", f"@misc{{a,\n  abstract = {{{A} Żółć.}}\n}}\n@misc{{b,\n  abstract = {{{B}}}\n}}\n"),
+        ("ris", f"TY  - GEN\nAB  - {A} Żółć.\nER  - \n\nTY  - GEN\nAB  - {B}\nER  - \n"),
     )
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -615,7 +617,9 @@ class TestOpening:
     def test_binary(self, tmp_path: Path, magic: bytes, kind: str, *, packed: bool) -> None:
         data = magic + bytes(range(256))
         path = write(tmp_path, "a.txt", gzip.compress(data) if packed else data)
-        with pytest.raises(DataError, match=rf"unknown format \({kind}\); known formats: json, markdown, plain, table"):
+        with pytest.raises(
+            DataError, match=rf"unknown format \({kind}\); known formats: bibtex, json, markdown, plain, ris, table"
+        ):
             open_dump(path)
 
     def test_utf16_without_mark(self, tmp_path: Path) -> None:
@@ -631,7 +635,9 @@ class TestOpening:
     def test_forced_format(self, tmp_path: Path) -> None:
         path = write(tmp_path, "a.json", json.dumps({"abstract": A}))
         assert open_dump(path, format="plain").format == "plain"
-        with pytest.raises(DataError, match="no format 'jsn'; known formats: json, markdown, plain, table"):
+        with pytest.raises(
+            DataError, match="no format 'jsn'; known formats: bibtex, json, markdown, plain, ris, table"
+        ):
             open_dump(path, format="jsn")
 
     @pytest.mark.parametrize("read", [0, 1, None])
@@ -674,15 +680,13 @@ class TestSniff:
         ("head", "name"),
         [
             ("hello", "a.txt"),
-            ("@article{x,\n title = {" + A + "},\n}", "a.bib"),
             ("<html><p>" + A, "a.html"),
-            ("TY  - JOUR\nAB  - " + A, "a.ris"),
             (f"1\tGardens\t{A}\n2\tLamps\t{B}\n", "a.csv"),
             (f"1,Gardens,{A}\n2,Lamps,{B}\n", "a.csv"),
         ],
     )
     def test_unknown(self, head: str, name: str) -> None:
-        with pytest.raises(DataError, match="unknown format; known formats: json, markdown, plain, table"):
+        with pytest.raises(DataError, match="unknown format; known formats: bibtex, json, markdown, plain, ris, table"):
             sniff(head, name)
 
     def test_ambiguous_without_a_suffix(self) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ MIN_WORDS = 5
 
 
 class CleanRecord(NamedTuple):
-    """A record that has passed cleaning, with the id under which it goes on."""
+    """A record that has passed cleaning, with its id."""
 
     id: str
     title: str
@@ -32,21 +32,23 @@ class CleanRecord(NamedTuple):
     raw: Record
 
 
-class Cleaner:
-    """Cleans records one at a time and gives each its id; a repeated id gets ``-2``, then ``-3``."""
+def cleaned(record: Record) -> CleanRecord | Reject:
+    """Return the record with clean texts and the id that it brings, else that of its texts; a reject of too little."""
+    title, abstract = clean(record.title or ""), clean(record.abstract)
+    if len(abstract.split()) < MIN_WORDS:
+        detail = f"{len(abstract.split())} words after cleaning, at least {MIN_WORDS} needed"
+        return Reject(record.file, record.n, record.line, "too short", detail, record.title, record.id, record.raw)
+    return CleanRecord(record.id or content_id(title, abstract), title, abstract, record)
+
+
+class UniqueIds:
+    """Gives each name in turn an id of its own: a repeated one gets ``-2``, then ``-3``."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
-    def __call__(self, record: Record) -> CleanRecord | Reject:
-        """Return the cleaned record, or a reject when too little text is left."""
-        title, abstract = clean(record.title or ""), clean(record.abstract)
-        if len(abstract.split()) < MIN_WORDS:
-            detail = f"{len(abstract.split())} words after cleaning, at least {MIN_WORDS} needed"
-            return Reject(record.file, record.n, record.line, "too short", detail, record.title, record.id)
-        return CleanRecord(self._unique(record.id or content_id(title, abstract)), title, abstract, record)
-
-    def _unique(self, name: str) -> str:
+    def __call__(self, name: str) -> str:
+        """Return the id of the next record of this name."""
         unique = name
         while self._seen[unique]:
             self._seen[name] += 1
@@ -149,16 +151,17 @@ def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
 
 
 def _gather(files: Sequence[str], format: str | None, mapping: Mapping[str, str] | None) -> _Gathered:  # noqa: A002
-    gathered, cleaner = _Gathered(), Cleaner()
+    gathered, unique = _Gathered(), UniqueIds()
     for name in files:
         dump = readers.open_dump(name, format=format, mapping=mapping)
         before = len(gathered.records), len(gathered.rejects)
         for item in progress(dump.items, f"reading {Path(name).name}"):
-            cleaned = cleaner(item) if isinstance(item, Record) else item
-            if isinstance(cleaned, Reject):
-                gathered.rejects.append(cleaned)
+            item = replace(item, raw=None)  # noqa: PLW2901  # a corpus does not keep it
+            found = cleaned(item) if isinstance(item, Record) else item
+            if isinstance(found, Reject):
+                gathered.rejects.append(found)
             else:
-                gathered.records.append(cleaned)
+                gathered.records.append(found._replace(id=unique(found.id)))
         records, rejects = len(gathered.records) - before[0], len(gathered.rejects) - before[1]
         gathered.sources.append(
             {"file": name, "format": dump.format, "read": records + rejects, "records": records, "rejects": rejects}

@@ -32,6 +32,8 @@ class Record:
         Areas on which that label decides; None is all of them.
     declared
         What authors declared: keywords, primary area, topic.
+    raw
+        The entry as it stands in the dump, with the text before it since the last one, where the format can be written.
     """
 
     file: str
@@ -47,11 +49,12 @@ class Record:
     areas: tuple[str, ...] | None = None
     judged: tuple[str, ...] | None = None
     sure: bool = True
+    raw: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A record that cannot be used, and why. ``reason`` is a short fixed phrase, ``detail`` is free text."""
+    """A record that cannot be used, and why. ``reason`` is a short fixed phrase, ``detail`` free text."""
 
     file: str
     n: int
@@ -60,6 +63,7 @@ class Reject:
     detail: str = ""
     title: str | None = None
     id: str | None = None
+    raw: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,11 @@ from typing import NamedTuple
 from abstag.records import Record, Reject
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_LINKED = re.compile(
+    r"(?i)openreview\.net/(?:forum|pdf|attachment)\?(?:[^\s)\]]{0,80}&)?id=([\w-]{4,40})"
+    r"|arxiv(?:\.org/(?:abs|pdf|html)/|:\s?)(\d{4}\.\d{4,5}|[a-z-]{2,20}(?:\.[A-Z]{2})?/\d{7})"
+)
+_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]{1,300}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER = re.compile(
     r"[\W_]*(?:n/?a|nan|null|none|tb[ad]|todo|to appear|coming soon|(?:no )?abstract(?: is)? (?:not |un)?available|"
@@ -102,6 +107,18 @@ def identifier(value: object) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
         return str(value)
     return text(value)
+
+
+def linked_id(value: str) -> str | None:
+    """Return the OpenReview or arXiv id that a link in a text names, or ``arXiv:…``."""
+    found = _LINKED.search(value)
+    return (found[1] or found[2]) if found else None
+
+
+def doi(value: str) -> str | None:
+    """Return the DOI that stands in a text, be it in a link."""
+    found = _DOI.search(value)
+    return found[0].rstrip(".,;") if found else None
 
 
 def year(*sources: object) -> int | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
-from abstag.readers._fields import Place, item, year
+from abstag.readers._fields import Place, item, linked_id, year
 from abstag.readers._headings import Heading, heading
 from abstag.readers._mapping import refuse_mapping
 from abstag.readers._marks import bare, is_english
@@ -17,10 +17,6 @@ NAME = "markdown"
 SUFFIXES = (".md", ".markdown")
 
 _OTHER = re.compile(r'\s*(?:[{@%\\]|\[\s*[{"]|<(?:\?xml|!doctype|html)\b)', re.IGNORECASE)
-_ID = re.compile(
-    r"(?i)openreview\.net/(?:forum|pdf|attachment)\?(?:[^\s)\]]{0,80}&)?id=([\w-]{4,40})"
-    r"|arxiv(?:\.org/(?:abs|pdf|html)/|:\s?)(\d{4}\.\d{4,5}|[a-z-]{2,20}(?:\.[A-Z]{2})?/\d{7})"
-)
 _FIELDS = ("id", "venue", "year", "keywords", "primary_area", "topic")
 
 
@@ -60,8 +56,7 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 
 
 def _item(section: Section, place: Place, current: Heading) -> Record | Reject:
-    ids = (_ID.search(line) for line in [section.raw, *section.about])
-    name = next((found[1] or found[2] for found in ids if found), None)
+    name = next(filter(None, map(linked_id, [section.raw, *section.about])), None)
     words, title = len(section.abstract.split()), section.title or None
     if section.kind == "ragged":
         return Reject(*place, "ragged row", "more cells than the header has; a bar inside a cell is written \\|")

@@ -1,0 +1,1 @@
+"""The grammar of bibliographies, with positions: readers take values from it, writers change a text by it."""
