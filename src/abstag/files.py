@@ -6,16 +6,17 @@ import math
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, TypeVar
 
 from abstag.errors import ArtifactError, refused
 
+Stream = TypeVar("Stream", TextIO, BinaryIO)
 
-@contextmanager
-def new_file(path: Path, *, force: bool = False) -> Iterator[TextIO]:
+
+def new_file(path: Path, *, force: bool = False) -> AbstractContextManager[TextIO]:
     """Open a text file (UTF-8) that appears at ``path`` only when the block ends without an error.
 
     Raises
@@ -23,9 +24,19 @@ def new_file(path: Path, *, force: bool = False) -> Iterator[TextIO]:
     ArtifactError
         When ``path`` exists and ``force`` is false, or the disk refuses the file.
     """
+    return _whole(path, lambda part: part.open("w", encoding="utf-8", newline="\n"), force=force)
+
+
+def new_binary_file(path: Path, *, force: bool = False) -> AbstractContextManager[BinaryIO]:
+    """Open a file that appears at ``path`` only when the block ends without an error; raises as `new_file` does."""
+    return _whole(path, lambda part: part.open("wb"), force=force)
+
+
+@contextmanager
+def _whole(path: Path, opener: Callable[[Path], Stream], *, force: bool) -> Iterator[Stream]:
     part = _part(path, folder=False, force=force)
     with _clear_errors(path), _removed_on_error(part):
-        with part.open("w", encoding="utf-8", newline="\n") as stream:
+        with opener(part) as stream:
             yield stream
         part.replace(path)
 
@@ -77,6 +88,11 @@ def new_files(folder: Path, names: Sequence[str], *, force: bool = False) -> Ite
             part.write_text(texts[name], encoding="utf-8", newline="\n")
         for name, part in parts.items():
             part.replace(folder / name)
+
+
+def refuse_existing(path: Path, *, force: bool = False) -> None:
+    """Raise ArtifactError when `new_file` would: something is there that may not be replaced."""
+    _part(path, folder=False, force=force)
 
 
 def write_json(path: Path, value: Any) -> None:
