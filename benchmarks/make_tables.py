@@ -21,7 +21,8 @@ def tables() -> dict[str, str]:
     tuning, scoring = (result(name) for name in ("fine_tuning", "scoring"))
     quality = {"quality": quality_line(tuning)} if "quality" in tuning else {}
     coverage = {"coverage": coverage_table(result("coverage"))}
-    return {"fine_tuning": training_table(tuning), "scoring": scoring_table(scoring), **quality, **coverage}
+    speed = {"scoring": scoring_table(scoring), "tagging": tagging_table(result("tagging"))}
+    return {"fine_tuning": training_table(tuning), **speed, **quality, **coverage}
 
 
 def result(name: str) -> dict[str, Any]:
@@ -57,6 +58,29 @@ def scoring_table(found: Mapping[str, Any]) -> str:
         f"GFLOP/s over {found['gflop_per_paper']:.1f} GFLOP a paper): {found['share_of_ceiling']:.0%} is reached."
     )
     return f"{markdown(['variant', 'texts/s', 'ratio'], rows)}\n\n{text}"
+
+
+def tagging_table(found: Mapping[str, Any]) -> str:
+    rows = [
+        [name, f"{median(rates):,.0f}", f"{found['ratio'][name]:.1f}", f"{min(ratios(found, name)):.1f}"]
+        for name, rates in found["texts_per_cpu_second"].items()
+    ]
+    gain, left = (median(found["gain_of_two_threads"][name]) for name in ("abstag, with numba", "deriving keys"))
+    difference, others = (
+        max(found[name].values()) for name in ("largest_difference_of_probabilities", "other_decisions")
+    )
+    text = (
+        f"{found['terms']:,} terms, {found['characters_per_text']:,.0f} characters a text. Probabilities differ from "
+        f"the pipeline's by at most {difference:.0e}, and {others} decisions do. By the clock, two threads that score "
+        f"did {gain:.2f} times the work of one; two that derive keys, all that the machine had left, {left:.2f} times."
+    )
+    return f"{markdown(['variant', 'texts per CPU second', 'ratio', 'lowest'], rows)}\n\n{text}"
+
+
+def ratios(found: Mapping[str, Any], name: str) -> list[float]:
+    """Return the ratio of a variant to the first in each round."""
+    rates = found["texts_per_cpu_second"]
+    return [rate / base for rate, base in zip(rates[name], next(iter(rates.values())), strict=True)]
 
 
 def coverage_table(found: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from abstag.errors import DataError
+from abstag.logistic import expit
 from abstag.records import Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
 
@@ -53,6 +53,13 @@ class Scorer(ABC):
         """
         areas = self(documents[np.arange(min(1, len(documents)))]).shape[1]
         return [[[] for _ in range(areas)] for _ in range(len(documents))]
+
+    def coverage(self, documents: Documents) -> FloatArray:
+        """Return (n,) float64 in [0, 1]: share of a paper's words that the scorer knows; NaN without a vocabulary.
+
+        A paper without a word has 0.
+        """
+        return np.full(len(documents), np.nan)
 
     @abstractmethod
     def state(self) -> State:
@@ -157,6 +164,11 @@ class Classifier(ABC):
     def decision_function(self, documents: Documents) -> FloatArray:
         """Return (n, k) float64 scores, higher is surer; not yet probabilities."""
         return self.scorer_(documents)
+
+    def coverage(self, documents: Documents) -> FloatArray:
+        """Return the (n,) share of words known (see `Scorer.coverage`), NaN for a classifier that has no scorer."""
+        scorer = getattr(self, "scorer_", None)
+        return scorer.coverage(documents) if isinstance(scorer, Scorer) else np.full(len(documents), np.nan)
 
     def explain(self, documents: Documents) -> list[Evidence] | None:
         """Return the terms that decided (see `Scorer.explain`), None for a classifier that has no scorer."""

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from abstag.classifiers.base import Classifier
 from abstag.classifiers.linear import LogReg, tfidf
-from abstag.classifiers.scorers import EnsembleScorer, LinearScorer
+from abstag.classifiers.scorers import EnsembleScorer, LinearScorer, single_precision
 from abstag.errors import ConfigError
 from abstag.records import Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
@@ -58,6 +58,7 @@ class Distilled(LogReg):
         lessons = _lessons(targets, teacher.probabilities(papers), self.share)
         rows = np.concatenate([np.arange(len(documents)), np.arange(len(papers)), np.arange(len(papers))])
         coef, intercept = self.fit_planes(features.matrix[rows], lessons)
+        coef = single_precision(coef)
         self.scorer_ = LinearScorer(features.vocabulary, features.idf, coef, intercept, self.title_weight)
 
 

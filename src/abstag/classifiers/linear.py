@@ -14,7 +14,7 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from abstag.classifiers.base import Classifier
-from abstag.classifiers.scorers import LinearScorer, weighted_terms
+from abstag.classifiers.scorers import LinearScorer, single_precision, weighted_terms
 from abstag.errors import ConfigError, DataError
 from abstag.records import BoolArray, Documents, FloatArray, IntArray, Targets
 from abstag.taxonomy import Taxonomy
@@ -64,6 +64,7 @@ class Linear(Classifier, BaseEstimator):
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         features = tfidf(documents, title_weight=self.title_weight, min_df=self.min_df)
         coef, intercept = self.fit_planes(features.matrix, targets)
+        coef = single_precision(coef)
         self.scorer_ = LinearScorer(features.vocabulary, features.idf, coef, intercept, self.title_weight)
 
     def fit_planes(self, matrix: Any, targets: Targets) -> tuple[FloatArray, FloatArray]:

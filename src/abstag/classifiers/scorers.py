@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import logit
 
 from abstag.classifiers.base import TOP_TERMS, Evidence, Member, Scorer, State
 from abstag.classifiers.encoder import EncoderScorer
 from abstag.errors import MissingExtraError
+from abstag.logistic import logit
 from abstag.records import Documents, FloatArray
 
 if TYPE_CHECKING:
@@ -128,22 +128,43 @@ class LinearScorer(Scorer):
         (k, v) and (k,) float64.
     title_weight
         How often a term of the title counts, against once in the abstract.
+
+    Attributes
+    ----------
+    fast_from
+        After how many texts, over all calls, compiled code takes over, where numba is installed. Scores are equal to
+        rounding. The default is about what is scored without it while numba is imported and its code loaded.
     """
 
     kind: ClassVar[str] = "linear"
+    fast_from: float = 2000
 
     def __init__(
         self, vocabulary: Sequence[str], idf: FloatArray, coef: FloatArray, intercept: FloatArray, title_weight: int
     ) -> None:
         self.vocabulary, self.idf, self.coef, self.intercept = vocabulary, idf, coef, intercept
         self.title_weight = title_weight
+        self._seen = 0
 
     @cached_property
     def _columns(self) -> dict[str, int]:
         return {term: column for column, term in enumerate(self.vocabulary)}
 
+    @cached_property
+    def _fast(self) -> Callable[[Documents], FloatArray] | None:
+        """Return compiled scoring without intercept; None without numba, or where two terms have the same hash."""
+        try:
+            from abstag.classifiers import _fast
+        except ImportError:  # also raised by a numba that does not know this numpy
+            return None
+        model = _fast.fast_model(self.vocabulary, sorted(_STOP_WORDS), self.idf, self.coef)
+        return None if model is None else partial(_fast.scores, model, title_weight=self.title_weight)
+
     def __call__(self, documents: Documents) -> FloatArray:
-        return np.asarray(self.features(documents) @ self.coef.T + self.intercept, dtype=np.float64)
+        self._seen += len(documents)
+        fast = self._fast if self._seen >= self.fast_from else None
+        scores = self.features(documents) @ self.coef.T if fast is None else fast(documents)
+        return np.asarray(scores + self.intercept, dtype=np.float64)
 
     def features(self, documents: Documents) -> csr_array:
         """Return the (n, v) TF-IDF matrix; equal to scikit-learn's to rounding (tested)."""
@@ -172,14 +193,30 @@ class LinearScorer(Scorer):
         order = np.argsort(-np.abs(shares), kind="stable")[:top]
         return [(self.vocabulary[columns[place]], float(shares[place])) for place in order if shares[place] != 0]
 
+    def coverage(self, documents: Documents) -> FloatArray:
+        columns = self._columns
+        papers = (tokens(f"{title}\n{abstract}") for title, abstract in _texts(documents))
+        shares = (sum(word in columns for word in words) / max(len(words), 1) for words in papers)
+        return np.fromiter(shares, dtype=np.float64, count=len(documents))
+
     def state(self) -> State:
-        arrays = {"idf": self.idf, "coef": self.coef, "intercept": self.intercept}
+        arrays = {"idf": self.idf, "coef": _short(self.coef), "intercept": self.intercept}
         return State({**arrays, "title_weight": np.array([self.title_weight])}, list(self.vocabulary))
 
     @classmethod
     def restore(cls, state: State) -> Self:
-        idf, coef, intercept = (state.arrays[name] for name in ("idf", "coef", "intercept"))
+        idf, coef, intercept = (state.arrays[name].astype(np.float64) for name in ("idf", "coef", "intercept"))
         return cls(state.strings, idf, coef, intercept, int(state.arrays["title_weight"][0]))
+
+
+def single_precision(array: FloatArray) -> FloatArray:
+    """Return float64 numbers that single precision can hold, so that a scorer is half as large on disk and the same."""
+    return array.astype(np.float32).astype(np.float64)
+
+
+def _short(array: FloatArray) -> NDArray[Any]:
+    """Return the array in single precision, where nothing is lost."""
+    return array.astype(np.float32) if np.array_equal(single_precision(array), array) else array
 
 
 def _texts(documents: Documents) -> Iterator[tuple[str, str]]:
@@ -265,6 +302,12 @@ class EnsembleScorer(Scorer):
     def __call__(self, documents: Documents) -> FloatArray:
         mean = np.mean([member.probabilities(documents) for member in self.members], axis=0)
         return np.asarray(logit(np.clip(mean, _MARGIN, 1 - _MARGIN)), dtype=np.float64)
+
+    def coverage(self, documents: Documents) -> FloatArray:
+        """Return the mean over those members that have a vocabulary."""
+        found = [member.scorer.coverage(documents) for member in self.members]
+        defined = [shares for shares in found if not np.isnan(shares).any()]
+        return np.asarray(np.mean(defined or found, axis=0), dtype=np.float64)
 
     def state(self) -> State:
         states = [member.scorer.state() for member in self.members]

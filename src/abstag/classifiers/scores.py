@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 
 import numpy as np
-from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from abstag.classifiers.base import Classifier
 from abstag.errors import ConfigError, DataError
 from abstag.files import file_hash
+from abstag.logistic import logit
 from abstag.records import Documents, FloatArray, Targets
 from abstag.taxonomy import Taxonomy
 
