@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logit
 
 from abstag.errors import ConfigError, DataError
+from abstag.logistic import expit, logit
 from abstag.records import BoolArray, FloatArray
 
 _MARGIN = 1e-9
@@ -135,6 +134,8 @@ def platt(scores: FloatArray, values: BoolArray) -> tuple[float, float]:
     tuple
         Slope, > 0 (a score that ranks the wrong way round is flattened, not turned over), and offset.
     """
+    from scipy.optimize import minimize
+
     positives = values.sum()
     negatives = len(values) - positives
     targets = np.where(values, (positives + 1) / (positives + 2), 1 / (negatives + 2))
