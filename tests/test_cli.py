@@ -269,14 +269,14 @@ def test_area_ids_stand_in_no_source_file() -> None:
             assert not (isinstance(node, ast.Constant) and node.value in ids), f"{path.name}:{node.lineno}"
 
 
-def test_output_of_another_format_is_refused_and_not_written_as_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_output_of_an_unknown_format_is_refused_before_anything_is_done(
+    go: Go, demo_runs: Path, dump: Path, tmp_path: Path
 ) -> None:
-    for name in ("tags.csv", "tags.jsonl.gz"):
-        out = tmp_path / name
-        assert main(["tag", "dump.txt", "-o", str(out), "--bundle", "any"]) == 1
-        assert capsys.readouterr().err == f"abstag: {out}: only JSON Lines are written; name it .jsonl\n"
-        assert not out.exists()
+    for name in ("tags.docx", "tags.parquet.gz"):
+        ran = go("tag", dump, "-o", tmp_path / name, "--bundle", "nb", "--runs-dir", demo_runs, code=1)
+        assert ran.err.startswith(f"abstag: {tmp_path / name}: ")
+        assert ran.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_runs_of_a_missing_folder_are_an_error(go: Go, tmp_path: Path) -> None:
@@ -297,8 +297,8 @@ def shell(line: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:
         ("tag {dump} --bundle nb >&-", "standard output: is closed; redirect it to a file or /dev/null"),
         ("runs >&-", "standard output: is closed; redirect it to a file or /dev/null"),
         ("runs --json > out", "standard output: cannot be used: File too large; make room, or choose another place"),
-        ("tag {dump} --bundle nb > out", "standard output: cannot be used: File too large; make room, or choose"),
-        ("tag {dump} --bundle nb -o out", "out: cannot be written: File too large; make room, or choose another place"),
+        ("tag {dump} --bundle nb --no-adjust > out", "standard output: cannot be used: File too large; make room, or"),
+        ("tag {dump} --bundle nb -o out", "out.parts/part-"),
         ("ingest {dump} -o new/out", "new/out: cannot be written: "),
     ],
 )

@@ -15,8 +15,9 @@ from abstag.bundle import Bundle
 from abstag.corpus import Corpus, load_corpus
 from abstag.decision import Decision
 from abstag.errors import ArtifactError, DataError
+from abstag.evaluation import evaluate_bundle
 from abstag.ingest import ingest
-from abstag.tagger import DECISIONS, evaluate_bundle, tag, tag_lines, tag_to_file
+from abstag.tagger import DECISIONS, Choice, summary_path, tag_dumps
 from abstag.taxonomy import load_taxonomy, parse_taxonomy
 from tests.conftest import Go, write_dump
 
@@ -33,6 +34,15 @@ def decided(bundle: Bundle, *, review: float = 0.2, threshold: float = 0.05) -> 
     return Bundle("x", bundle.scorer, decision, bundle.taxonomy, bundle.training_keys)
 
 
+PLAIN = Choice(adjust=False)
+
+
+def tag_lines(paths: list[str], bundle: Bundle, out: Path, choice: Choice = PLAIN) -> list[dict[str, Any]]:
+    """Tag dumps into a file, and return its lines."""
+    tag_dumps(paths, bundle, out, choice=choice, force=True)
+    return lines_of(out.read_text(encoding="utf-8"))
+
+
 def lines_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
@@ -46,8 +56,8 @@ def mixed(tmp_path: Path, papers: list[dict[str, Any]]) -> Path:
     return write_dump(tmp_path / "mixed.jsonl", rows)
 
 
-def test_lines_have_the_keys_of_the_contract_and_keep_the_order(mixed: Path, bundle: Bundle) -> None:
-    lines = list(tag_lines([str(mixed)], decided(bundle)))
+def test_lines_have_the_keys_of_the_contract_and_keep_the_order(mixed: Path, bundle: Bundle, tmp_path: Path) -> None:
+    lines = tag_lines([str(mixed)], decided(bundle), tmp_path / "o")
     assert [line["n"] for line in lines] == list(range(1, 16))
     assert {line["file"] for line in lines} == {str(mixed)}
     assert all([*line] == KEYS for line in lines)
@@ -66,23 +76,26 @@ def test_lines_have_the_keys_of_the_contract_and_keep_the_order(mixed: Path, bun
         assert bool(line["reason"]) == (expected == "review")
 
 
-def test_scores_are_those_of_the_bundle(corpus: Corpus, dump: Path, bundle: Bundle) -> None:
-    lines = list(tag_lines([str(dump)], bundle))
+def test_scores_are_those_of_the_bundle(corpus: Corpus, dump: Path, bundle: Bundle, tmp_path: Path) -> None:
+    lines = tag_lines([str(dump)], bundle, tmp_path / "o")
     assert [line["id"] for line in lines] == corpus.column("id")
     expected = np.round(bundle.probabilities(corpus.documents), 4)
     assert np.array_equal([[*line["scores"].values()] for line in lines], expected)
 
 
 @pytest.mark.parametrize(("review", "decisions"), [(np.inf, {"review"}), (0.0, {"tag", "none"})])
-def test_review_line_at_its_ends(review: float, decisions: set[str], dump: Path, bundle: Bundle) -> None:
-    lines = list(tag_lines([str(dump)], decided(bundle, review=review)))
+def test_review_line_at_its_ends(
+    review: float, decisions: set[str], dump: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    lines = tag_lines([str(dump)], decided(bundle, review=review), tmp_path / "o")
     assert {line["decision"] for line in lines} == decisions
     if review:
         assert all(line["uncertain"] == list(IDS) and line["areas"] == [] for line in lines)
 
 
-def test_review_row_keeps_its_sure_areas(dump: Path, bundle: Bundle) -> None:
-    lines = [line for line in tag_lines([str(dump)], decided(bundle)) if line["decision"] == "review"]
+def test_review_row_keeps_its_sure_areas(dump: Path, bundle: Bundle, tmp_path: Path) -> None:
+    lines = tag_lines([str(dump)], decided(bundle), tmp_path / "o")
+    lines = [line for line in lines if line["decision"] == "review"]
     assert any(line["areas"] for line in lines)
     for line in lines:
         assert line["reason"] == f"unsure of {', '.join(line['uncertain'])}"
@@ -90,28 +103,33 @@ def test_review_row_keeps_its_sure_areas(dump: Path, bundle: Bundle) -> None:
         assert all(0.04 - 1e-3 <= line["scores"][area] <= 0.24 + 1e-3 for area in line["uncertain"])
 
 
-def test_counts_add_up(mixed: Path, bundle: Bundle) -> None:
-    out = io.StringIO()
-    tally = tag([str(mixed)], decided(bundle), out)
-    lines = lines_of(out.getvalue())
-    assert tally.decisions == Counter(line["decision"] for line in lines)
-    assert tally.areas == Counter(area for line in lines for area in line["areas"])
-    assert tally.read == len(lines) == 15
-    counts = [tally.decisions[name] for name in DECISIONS]
-    assert str(tally).startswith("read 15 = {} tag + {} none + {} review + {} reject; areas: ".format(*counts))
+def test_counts_add_up(mixed: Path, dump: Path, bundle: Bundle, tmp_path: Path) -> None:
+    out = tmp_path / "tags.jsonl"
+    summary = tag_dumps([str(mixed), str(dump)], decided(bundle), out, choice=PLAIN)
+    lines = lines_of(out.read_text(encoding="utf-8"))
+    assert summary.decisions == Counter(line["decision"] for line in lines)
+    assert summary.areas == Counter(area for line in lines for area in line["areas"])
+    assert summary.read == len(lines) == 15 + 80
+    counts = [summary.decisions[name] for name in DECISIONS]
+    assert str(summary).startswith("read 95 = {} tag + {} none + {} review + {} reject; areas: ".format(*counts))
+    kept = json.loads(summary_path(out).read_text(encoding="utf-8"))
+    assert [kept[name] for name in DECISIONS] == counts
+    assert [(row["file"], row["read"]) for row in kept["files"]] == [(str(mixed), 15), (str(dump), 80)]
+    for name in DECISIONS:
+        assert sum(row[name] for row in kept["files"]) == kept[name]
 
 
 def test_more_than_a_batch_and_a_batch_of_rejects_alone(bundle: Bundle, tmp_path: Path) -> None:
-    file = write_dump(tmp_path / "long.jsonl", [*[BAD] * 300, *[GOOD] * 300])
-    lines = list(tag_lines([str(file)], bundle))
-    assert [line["n"] for line in lines] == list(range(1, 601))
-    assert [line["decision"] == "reject" for line in lines] == [True] * 300 + [False] * 300
+    file = write_dump(tmp_path / "long.jsonl", [*[BAD] * 600, *[GOOD] * 600])
+    lines = tag_lines([str(file)], bundle, tmp_path / "o")
+    assert [line["n"] for line in lines] == list(range(1, 1201))
+    assert [line["decision"] == "reject" for line in lines] == [True] * 600 + [False] * 600
 
 
 def test_several_files_and_unique_ids(bundle: Bundle, tmp_path: Path) -> None:
     first = write_dump(tmp_path / "a.jsonl", [GOOD | {"id": "x"}, GOOD, GOOD | {"id": "x"}])
     second = write_dump(tmp_path / "b.jsonl", [GOOD | {"id": "x-2"}, GOOD, GOOD | {"id": "x"}])
-    lines = list(tag_lines([str(second), str(first)], bundle))
+    lines = tag_lines([str(second), str(first)], bundle, tmp_path / "o")
     assert [(line["file"], line["n"]) for line in lines] == [
         (str(file), n) for file in (second, first) for n in (1, 2, 3)
     ]
@@ -124,7 +142,7 @@ def test_standard_input(go: Go, demo_runs: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     ran = go("tag", "-", "--bundle", "nb", "--runs-dir", demo_runs, code=0)
     assert [(line["file"], line["n"]) for line in lines_of(ran.out)] == [("-", 1), ("-", 2)]
-    assert ran.err.splitlines()[-1].startswith("read 2 = ")
+    assert ran.err.startswith("read 2 = ")
 
 
 def test_all_rejected_is_exit_1_and_the_output_tells_why(go: Go, demo_runs: Path, tmp_path: Path) -> None:
@@ -151,20 +169,32 @@ def test_output_file_equals_standard_output_and_is_not_overwritten(
     assert go(*arguments, "-o", "-", code=0).out == printed.out
 
 
-@pytest.mark.parametrize("existing", [False, True])
-def test_nothing_half_written_on_an_error_in_the_middle(
-    existing: bool, go: Go, demo_runs: Path, dump: Path, tmp_path: Path
+def test_a_dump_that_breaks_off_is_named_and_the_others_are_tagged(
+    go: Go, demo_runs: Path, dump: Path, mixed: Path, tmp_path: Path
 ) -> None:
-    packed = gzip.compress(dump.read_bytes() * 3)
-    (tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) * 9 // 10])
-    folder = tmp_path / "out"
+    folder = tmp_path / "dumps"
     folder.mkdir()
-    if existing:
-        (folder / "tags.jsonl").write_text("before")
-    arguments = ("--bundle", "nb", "--runs-dir", demo_runs, "-o", folder / "tags.jsonl", "--force")
-    ran = go("tag", dump, tmp_path / "cut.jsonl.gz", *arguments, code=1)
-    assert "cut.jsonl.gz" in ran.err
-    assert [path.read_text() for path in folder.iterdir()] == (["before"] if existing else [])
+    packed = gzip.compress(dump.read_bytes() * 3)
+    (folder / "a.jsonl").write_bytes(mixed.read_bytes())
+    (folder / "b.jsonl.gz").write_bytes(packed[: len(packed) * 9 // 10])
+    (folder / "c.jsonl").write_bytes(mixed.read_bytes())
+    out = tmp_path / "tags.jsonl"
+    ran = go("tag", folder, "--bundle", "nb", "--runs-dir", demo_runs, "-o", out, code=1)
+    assert ran.err.splitlines()[-1].startswith("abstag: 1 of 3 files could not be read to the end: ")
+    assert "b.jsonl.gz" in ran.err.splitlines()[-1]
+    lines, kept = lines_of(out.read_text()), json.loads(summary_path(out).read_text())
+    counted = Counter(Path(line["file"]).name for line in lines)
+    assert (counted["a.jsonl"], counted["c.jsonl"]) == (15, 15)
+    assert 0 < counted["b.jsonl.gz"] < 240
+    assert [*kept["failed"]] == [str(folder / "b.jsonl.gz")]
+    assert sum(row["read"] for row in kept["files"]) == kept["read"] == len(lines)
+
+
+def test_nothing_stays_when_nothing_can_be_read(go: Go, demo_runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"\0\1" * 500)
+    ran = go("tag", tmp_path / "a.bin", "--bundle", "nb", "--runs-dir", demo_runs, "-o", tmp_path / "o.jsonl", code=1)
+    assert ran.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
 def test_bundle_is_found_by_prefix_run_folder_and_bundle_folder(go: Go, demo_runs: Path, mixed: Path) -> None:
@@ -215,17 +245,13 @@ def test_eval_without_papers_or_with_other_areas_is_refused(
         evaluate_bundle(bundle, load_corpus(tmp_path / "five"))
 
 
-def test_papers_of_the_training_set_are_counted_in_a_warning(
-    bundle: Bundle, papers: list[dict[str, Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_papers_of_the_training_set_are_counted(bundle: Bundle, papers: list[dict[str, Any]], tmp_path: Path) -> None:
     same_title = GOOD | {"title": papers[0]["title"].upper()}
     new = write_dump(tmp_path / "new.jsonl", [GOOD])
     known = write_dump(tmp_path / "known.jsonl", [GOOD, same_title, papers[1], BAD])
-    tag([str(new)], bundle, io.StringIO())
-    assert caplog.messages == []
-    tag([str(known)], bundle, io.StringIO())
-    (message,) = caplog.messages
-    assert message.startswith(f"2 of 3 papers were in the training set of {bundle.name}: ")
+    told = "papers were in the training set of"
+    assert told not in str(tag_dumps([str(new)], bundle, tmp_path / "o1"))
+    assert f"2 {told} {bundle.name}: on new ones it errs more" in str(tag_dumps([str(known)], bundle, tmp_path / "o2"))
 
 
 @pytest.mark.parametrize("how", ["itself", "folder", "hard link", "symlink"])
@@ -239,5 +265,5 @@ def test_output_never_replaces_a_dump(how: str, bundle: Bundle, dump: Path, tmp_
     if how == "symlink":
         out.symlink_to(source)
     with pytest.raises(ArtifactError, match="is one of the dumps to be tagged; choose another name"):
-        tag_to_file([str(source.parent if how == "folder" else source)], bundle, out, force=True)
+        tag_dumps([str(source.parent if how == "folder" else source)], bundle, out, force=True)
     assert source.read_bytes() == out.read_bytes() == dump.read_bytes()

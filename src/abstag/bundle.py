@@ -12,6 +12,7 @@ from abstag import __version__
 from abstag.classifiers.base import Scorer, State
 from abstag.classifiers.scorers import SCORERS
 from abstag.decision import Decision
+from abstag.drift import Reference
 from abstag.errors import ArtifactError, DataError
 from abstag.files import canonical_hash, file_hash, read_json, write_json
 from abstag.records import Documents, FloatArray
@@ -40,6 +41,10 @@ class Bundle:
         The run that made it.
     training_keys
         Title keys and ids of the papers that it was trained on.
+    reference
+        What it looked like on training papers that it had not seen; None in bundles of older versions.
+    digest
+        Hash of the whole content, empty for a bundle that is not on disk.
     """
 
     name: str
@@ -47,6 +52,8 @@ class Bundle:
     decision: Decision
     taxonomy: Taxonomy
     training_keys: frozenset[str]
+    reference: Reference | None = None
+    digest: str = ""
 
     def probabilities(self, documents: Documents) -> FloatArray:
         """Return (n, k) float64 calibrated probabilities."""
@@ -81,6 +88,7 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
         "kind": bundle.scorer.kind,
         "taxonomy": dict(bundle.taxonomy.source),
         "decision": _decision_json(bundle.decision),
+        "reference": bundle.reference and bundle.reference.to_dict(),
         "self_test": bundle.probabilities(_PROBE).tolist(),
         "checksums": {name: file_hash(folder / name) for name in (*_FILES, _NOTICE) if (folder / name).exists()},
     }
@@ -105,6 +113,8 @@ def load_bundle(folder: Path) -> Bundle:
             decision=_decision(head["decision"]),
             taxonomy=parse_taxonomy(head["taxonomy"], where=str(folder)),
             training_keys=_keys(folder),
+            reference=Reference.from_dict(head["reference"]) if head.get("reference") else None,
+            digest=canonical_hash(head),
         )
         if _NOTICE in head["checksums"]:
             bundle.scorer.notice = (folder / _NOTICE).read_text(encoding="utf-8")

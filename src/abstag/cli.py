@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from abstag import __version__
-from abstag.errors import AbstagError, ArtifactError, DataError, refused
+from abstag.errors import AbstagError, ArtifactError, ConfigError, DataError, refused
 
-_OTHER_OUTPUTS = frozenset({".csv", ".tsv", ".xlsx", ".parquet", ".bib", ".ris", ".md", ".gz", ".bz2", ".xz", ".zst"})
 _EPILOG = """examples:
   abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
   abstag run -m classifier=prior,svm,logreg data.path=corpus name=mine
@@ -99,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(verbs)
     _add_tag(verbs)
     _add_eval(verbs)
+    _add_review(verbs)
     return parser
 
 
@@ -281,28 +281,50 @@ def _chosen(options: argparse.Namespace) -> list[Path]:
 def _add_tag(verbs: Any) -> None:
     parser = _verb(verbs, "tag", _tag, "tag every paper of a dump")
     _add_paths(parser)
-    parser.add_argument("-o", dest="out", metavar="OUT.jsonl", help="file to make (default: standard output)")
-    parser.add_argument("--bundle", required=True, metavar="RUN|DIR", help="run id, unique prefix, or bundle folder")
+    formats = ".jsonl, .csv, .tsv, .xlsx, .parquet, .md, .bib, .ris; the text ones also with .gz"
+    parser.add_argument(
+        "-o", dest="out", metavar="OUT", help=f"file to make: {formats} (default: JSON Lines on stdout)"
+    )
+    text = "run id, unique prefix, or bundle folder (default: the tagger that ships with abstag)"
+    parser.add_argument("--bundle", metavar="RUN|DIR", help=text)
+    parser.add_argument("--areas", metavar="A,B,...", help="tell of these areas only")
+    text = "expected share of right tags that each area must reach; doubtful tags are left to review"
+    parser.add_argument("--min-precision", type=float, metavar="P", help=text)
+    parser.add_argument("--explain", action="store_true", help="add the terms that moved each score most")
+    text = "leave probabilities as trained, do not adjust them to how common each area is in these dumps"
+    parser.add_argument("--no-adjust", action="store_true", help=text)
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="processes that clean and score (default: 1)"
+    )
+    text = "start anew, where an interrupted run with other dumps or another tagger has left its parts"
+    parser.add_argument("--restart", action="store_true", help=text)
     _add_store(parser)
 
 
 def _tag(options: argparse.Namespace) -> int:
     from abstag.readers import parse_mapping
-    from abstag.tagger import tag, tag_to_file
+    from abstag.tagger import Choice, Reading, find_bundle, tag_dumps
 
-    if options.out and Path(options.out).suffix.lower() in _OTHER_OUTPUTS:
-        raise DataError("only JSON Lines are written", where=options.out, remedy="name it .jsonl")
-    reading = {"format": options.format, "mapping": parse_mapping(options.map)}
-    bundle = _bundle(options.bundle, options.runs_dir)
-    if options.out in {None, "-"}:
-        tally = tag(options.paths, bundle, sys.stdout, **reading)
-        sys.stdout.flush()
-    else:
-        tally = tag_to_file(options.paths, bundle, Path(options.out), **reading, force=options.force)
-    if tally.read == tally.decisions["reject"]:
-        raise DataError(f"all {tally.read} records were rejected", where=", ".join(options.paths))
+    areas = tuple(filter(None, (options.areas or "").split(",")))
+    if options.threads < 1:
+        raise ConfigError(f"{options.threads} is out of range", where="--threads", remedy="at least 1")
+    summary = tag_dumps(
+        options.paths,
+        find_bundle(options.bundle, runs_dir=options.runs_dir),
+        None if options.out in {None, "-"} else Path(options.out),
+        reading=Reading(options.format, parse_mapping(options.map)),
+        choice=Choice(areas, options.min_precision, not options.no_adjust, options.explain),
+        workers=options.threads,
+        restart=options.restart,
+        force=options.force,
+    )
     if not options.quiet:
-        print(tally, file=sys.stderr)
+        print(summary, file=sys.stderr)
+    if summary.failed:
+        what = f"{len(summary.failed)} of {summary.files_given} files could not be read to the end"
+        raise DataError(f"{what}: {'; '.join(summary.failed.values())}")
+    if summary.read == summary.decisions["reject"]:
+        raise DataError(f"all {summary.read} records were rejected", where=", ".join(options.paths))
     return 0
 
 
@@ -316,21 +338,73 @@ def _add_eval(verbs: Any) -> None:
 
 def _eval(options: argparse.Namespace) -> int:
     from abstag.corpus import load_corpus
+    from abstag.evaluation import evaluate_bundle
     from abstag.report.table import evaluation_table
-    from abstag.tagger import evaluate_bundle
+    from abstag.tagger import find_bundle
 
-    found = evaluate_bundle(_bundle(options.bundle, options.runs_dir), load_corpus(Path(options.corpus)))
+    bundle = find_bundle(options.bundle, runs_dir=options.runs_dir)
+    found = evaluate_bundle(bundle, load_corpus(Path(options.corpus)))
     print(_json(found) if options.json else evaluation_table(found))
     return 0
 
 
-def _bundle(name: str, runs_dir: str) -> Any:
-    from abstag.bundle import load_bundle
-    from abstag.store import Store
+def _add_review(verbs: Any) -> None:
+    text = "put tagged papers before a reviewer, and take the answers back as labels"
+    steps = verbs.add_parser("review", help=text, description=text).add_subparsers(metavar="STEP", required=True)
+    parser = _verb(steps, "export", _review_export, "write the tagged papers most worth a look into a sheet")
+    _add_paths(parser)
+    text = "output of tag on PATHs; that of other taggers on the same papers shows where they differ; repeatable"
+    parser.add_argument("--tags", action="append", required=True, metavar="TAGS.jsonl", help=text)
+    parser.add_argument("-o", dest="out", required=True, metavar="SHEET", help="file to make, .csv or .xlsx")
+    parser.add_argument(
+        "--top", type=int, default=200, metavar="N", help="papers, a tenth of them random (default: 200)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random papers (default: 0)")
+    text = "label file (CSV): leave out papers that were read or reviewed; repeatable"
+    parser.add_argument("--labels", action="append", default=[], metavar="FILE", help=text)
+    parser.add_argument("--taxonomy", metavar="FILE", help="areas other than the shipped ones (YAML)")
+    parser = _verb(steps, "import", _review_import, "read a filled sheet into a label file; nonsense is refused by row")
+    parser.add_argument("sheet", metavar="SHEET", help="filled sheet, as CSV or XLSX")
+    text = "label file (CSV) to make, or of an earlier import, to add to"
+    parser.add_argument("-o", dest="out", required=True, metavar="LABELS.csv", help=text)
+    parser.add_argument("--by", metavar="NAME", help="reviewer of rows that name none")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="day of rows that say none (default: today)")
+    parser.add_argument("--taxonomy", metavar="FILE", help="areas other than the shipped ones (YAML)")
 
-    if (Path(name) / "bundle.json").exists():
-        return load_bundle(Path(name))
-    return load_bundle(Store(Path(runs_dir)).find(name) / "bundle")
+
+def _review_export(options: argparse.Namespace) -> int:
+    from abstag.readers import parse_mapping
+    from abstag.review.export import export_sheet
+    from abstag.taxonomy import load_taxonomy
+
+    exported = export_sheet(
+        options.paths,
+        options.tags,
+        Path(options.out),
+        taxonomy=load_taxonomy(options.taxonomy),
+        top=options.top,
+        seed=options.seed,
+        labels=options.labels,
+        format=options.format,
+        mapping=parse_mapping(options.map),
+        force=options.force,
+    )
+    print(exported)
+    return 0
+
+
+def _review_import(options: argparse.Namespace) -> int:
+    from datetime import date
+
+    from abstag.review.answers import import_sheet
+    from abstag.taxonomy import load_taxonomy
+
+    answers = {"by": options.by, "on": options.date, "today": date.today()}
+    imported = import_sheet(Path(options.sheet), Path(options.out), taxonomy=load_taxonomy(options.taxonomy), **answers)
+    for refusal in imported.refused:
+        print(f"abstag: {refusal}", file=sys.stderr)
+    print(imported)
+    return int(bool(imported.refused))
 
 
 def _json(value: Any) -> str:

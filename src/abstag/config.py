@@ -78,6 +78,7 @@ class Config:
     seed: int = MISSING
     metric_part: str = MISSING
     keep_bundle: bool = MISSING
+    fit_all: bool = MISSING
     runs_dir: str = MISSING
     plugins: list[str] = field(default_factory=list)
 
@@ -273,6 +274,7 @@ def build(config: DictConfig, label: str) -> Experiment:
         seed=plain["seed"],
         metric_part=plain["metric_part"],
         keep_bundle=plain["keep_bundle"],
+        fit_all=plain["fit_all"],
     )
 
 
@@ -324,7 +326,7 @@ def embedded_corpus(runs_dir: Path) -> Path:
 
 def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return what identifies a run: the configuration without paths and without what cannot change numbers."""
-    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle"}}
+    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle", "fit_all"}}
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
     scores = plain["classifier"].get("path")

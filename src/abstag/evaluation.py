@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from abstag import metrics, statistics
+from abstag.bundle import Bundle
 from abstag.corpus import Corpus
 from abstag.decision import Decision
+from abstag.errors import DataError
 from abstag.records import BoolArray, FloatArray, IntArray
 from abstag.results import ScoreTable
 
@@ -83,4 +85,44 @@ def _brief(scored: metrics.Scored) -> dict[str, Any]:
         "n": len(scored),
         "macro_f1": float(metrics.macro_f1(total)),
         "micro_f1": float(metrics.micro_f1(total)),
+    }
+
+
+def evaluate_bundle(bundle: Bundle, corpus: Corpus) -> dict[str, Any]:
+    """Measure a bundle on the read and review labels of a corpus, without the papers that it was trained on.
+
+    Returns
+    -------
+    dict
+        ``bundle``, ``corpus``, ``scored`` and ``left_out`` (numbers of papers), ``left_out_ids``, and ``metrics`` (see
+        `evaluation.part_metrics`).
+
+    Raises
+    ------
+    DataError
+        Other areas, or no labelled paper is left.
+    """
+    if bundle.taxonomy.ids != corpus.taxonomy.ids:
+        raise DataError(
+            f"the bundle tags {', '.join(bundle.taxonomy.ids)}, the corpus has {', '.join(corpus.taxonomy.ids)}",
+            where=corpus.name,
+        )
+    labelled = np.flatnonzero(corpus.scorable)
+    names = list(zip(corpus.column("id"), corpus.column("key"), strict=True))
+    seen = np.array([bundle.trained_on(*names[row]) for row in labelled], dtype=np.bool_)
+    rows = labelled[~seen]
+    if not len(rows):
+        raise DataError(
+            f"no paper to score: {len(labelled)} are labelled, {int(seen.sum())} of them trained the bundle",
+            where=corpus.name,
+        )
+    probabilities = bundle.probabilities(corpus.documents[rows])
+    scores = score_table(corpus, rows, probabilities, bundle.decision)
+    return {
+        "bundle": bundle.name,
+        "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint},
+        "scored": len(rows),
+        "left_out": int(seen.sum()),
+        "left_out_ids": [names[row][0] for row in labelled[seen]],
+        "metrics": part_metrics(scores, np.ones(len(rows), dtype=np.bool_)),
     }

@@ -20,12 +20,13 @@ from abstag.bundle import Bundle, load_bundle, save_bundle
 from abstag.classifiers.base import Aid, Classifier, Evidence, Labelled, Member, check_both_sides
 from abstag.corpus import Corpus
 from abstag.decision import Decision, Policy, fit_decision
+from abstag.drift import Reference, fit_reference
 from abstag.environment import numeric_versions, peak_memory, versions
 from abstag.errors import AbstagError, ConfigError, DataError
 from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
 from abstag.labels import SCORED
-from abstag.records import BoolArray, Documents, IntArray, Split, Targets
+from abstag.records import BoolArray, Documents, FloatArray, IntArray, Split, Targets
 from abstag.results import RunResult, ScoredDocuments, ScoreTable, named_parts, settings
 from abstag.store import Store, rows_fingerprint
 
@@ -69,6 +70,8 @@ class Experiment:
         The part whose metrics stand for the run.
     keep_bundle
         Fit a tagger on all training rows and keep it.
+    fit_all
+        Fit that tagger on all rows with labels, those tested included: for use, not for comparison.
     command
         The command line that gives this run again, for the result.
     members
@@ -86,6 +89,7 @@ class Experiment:
     seed: int = 0
     metric_part: str = "all"
     keep_bundle: bool = True
+    fit_all: bool = False
     command: str = ""
     members: Sequence[tuple[RunResult, Path]] = ()
 
@@ -96,7 +100,7 @@ class Experiment:
             "config": self.config,
             "data": self.corpus.fingerprint,
             "input": " ".join([self.classifier.fingerprint(), *(result.id for result, _ in self.members)]).strip(),
-            "bundle": self.keep_bundle,
+            "bundle": "all" if self.keep_bundle and self.fit_all else self.keep_bundle,
             "versions": numeric_versions(),
         }
         return f"{self.label.replace('/', '-')}-{canonical_hash(identity)[:12]}"
@@ -228,13 +232,14 @@ def _papers(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Fitted(NamedTuple):
-    """A classifier fitted on training rows, with the decision fitted on rows that it had not seen.
+    """A classifier fitted on training rows; the decision and the reference are of rows that it had not seen.
 
     ``texts`` are further rows, whose texts alone were learnt from.
     """
 
     classifier: Classifier
     decision: Decision
+    reference: Reference
     rows: IntArray
     seconds: float
     texts: IntArray
@@ -437,18 +442,29 @@ def fit_tagger(
         return corpus.documents[spare]
 
     begun = time.perf_counter()
-    held, scores, classifier = [], [], None
+    fitted: list[Classifier] = []
+    scores: list[FloatArray] = []
     for number, (rest, unseen) in enumerate(folds):
-        held.append(unseen)
-        early = held[-1] if policy.method == "holdout" else None
+        early = unseen if policy.method == "holdout" else None
         aid = _aid(experiment, early, unlabelled, workdir and workdir / f"fold-{number}")
-        classifier = _fit(experiment, rest, aid)
-        scores.append(classifier.decision_function(corpus.documents[held[-1]]))
-    unseen = np.concatenate(held)
-    decision = fit_decision(np.concatenate(scores), corpus.values[unseen], corpus.known[unseen], policy)
-    if policy.method == "folds" or classifier is None:
+        fitted.append(_fit(experiment, rest, aid))
+        scores.append(fitted[-1].decision_function(corpus.documents[unseen]))
+    held, raw = np.concatenate([unseen for _, unseen in folds]), np.concatenate(scores)
+    decision = fit_decision(raw, corpus.values[held], corpus.known[held], policy)
+    classifier = fitted[-1]
+    if policy.method == "folds":
         classifier = _fit(experiment, train, _aid(experiment, None, unlabelled, workdir and workdir / "all"))
-    return Fitted(classifier, decision, train, time.perf_counter() - begun, np.array(texts, dtype=np.intp))
+    seconds = time.perf_counter() - begun
+    coverage = [own.coverage(corpus.documents[unseen]) for own, (_, unseen) in zip(fitted, folds, strict=True)]
+    reference = _reference(corpus, held, decision, decision.probabilities(raw), np.concatenate(coverage))
+    return Fitted(classifier, decision, reference, train, seconds, np.array(texts, dtype=np.intp))
+
+
+def _reference(
+    corpus: Corpus, rows: IntArray, decision: Decision, probabilities: FloatArray, coverage: FloatArray
+) -> Reference:
+    tags, confidence = decision.tags(probabilities), decision.confidence(probabilities).min(axis=1)
+    return fit_reference(probabilities, tags, confidence, coverage, corpus.values[rows], corpus.known[rows])
 
 
 def usable_rows(experiment: Experiment, rows: IntArray) -> IntArray:
@@ -506,10 +522,10 @@ def _fit(experiment: Experiment, rows: IntArray, aid: Aid) -> Classifier:
 
 
 def _final(experiment: Experiment, outcome: Outcome, workdir: Path) -> Fitted | None:
-    """Return the tagger to keep: that of the only split, or one fitted on all rows; None where none can be kept."""
+    """Return the tagger to keep: that of the only split, or one fitted on all visible rows; None if there is none."""
     if not experiment.keep_bundle or getattr(outcome.fitted[0].classifier, "scorer_", None) is None:
         return None
-    if len(outcome.fitted) == 1:
+    if len(outcome.fitted) == 1 and not experiment.fit_all:
         return outcome.fitted[0]
     visible = np.flatnonzero(experiment.visible)
     return fit_tagger(experiment, experiment.training_rows(visible), visible, workdir / "all")
@@ -521,8 +537,9 @@ def _bundle_writer(experiment: Experiment, final: Fitted, result: RunResult) -> 
     rows = {*final.rows.tolist(), *final.texts.tolist()}
     own = frozenset(name for number, name in enumerate(names) if name and number % len(corpus) in rows)
     keys = own.union(*(member.training_keys for member in experiment.bundles))
-    bundle = Bundle(result.id, final.classifier.scorer_, final.decision, corpus.taxonomy, keys)
-    card = _card(result, _sources(corpus, final.rows), bundle.scorer.notice)
+    bundle = Bundle(result.id, final.classifier.scorer_, final.decision, corpus.taxonomy, keys, final.reference)
+    more = len(final.rows) > max(result.rows["train"])
+    card = _card(result, _sources(corpus, final.rows), bundle.scorer.notice, more=more)
     return lambda folder: save_bundle(folder, bundle, card)
 
 
@@ -540,7 +557,7 @@ def _sources(corpus: Corpus, rows: IntArray) -> str:
     return ", ".join(parts)
 
 
-def _card(result: RunResult, sources: str, notice: str) -> str:
+def _card(result: RunResult, sources: str, notice: str, *, more: bool) -> str:
     low, high = result.metrics["interval"]
     lines = [
         f"# {result.id}",
@@ -550,6 +567,7 @@ def _card(result: RunResult, sources: str, notice: str) -> str:
         "Their texts belong to their authors and are not in the bundle.",
         f"Macro-F1 {result.metrics['macro_f1']:.3f} [{low:.3f}, {high:.3f}] on {result.metrics['n']} unseen papers",
         f"(part {result.metric_part}, experiment {result.experiment}, seed {result.seed}).",
+        *(["That is of a tagger like it, trained without those papers; this one has learnt from all."] if more else []),
         "Keys of the training papers are in keys.json; `abstag eval` leaves those papers out.",
         *([notice] if notice else []),
     ]

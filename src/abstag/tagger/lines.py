@@ -1,0 +1,208 @@
+"""One record → its scores → its output line."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from abstag.bundle import Bundle
+from abstag.drift import Dump
+from abstag.errors import ConfigError
+from abstag.ingest import CleanRecord, UniqueIds, cleaned
+from abstag.prevalence import adjusted, estimate
+from abstag.records import BoolArray, Documents, FloatArray, Record, Reject, title_key
+
+_DIGITS = 9  # fewer than two ways to the same score may differ in
+DECISIONS = ("tag", "none", "review", "reject")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is told of the scores.
+
+    Attributes
+    ----------
+    areas
+        Areas to tell of; empty: all.
+    min_precision
+        Expected share of right tags, in (0, 1), that the tags of each area must reach; None: tags as the thresholds
+        give them. Tags that would bring an area below it are left to review.
+    adjust
+        Adjust probabilities to the areas' prevalence in the dumps.
+    explain
+        Tell of each area which terms moved its score most.
+    """
+
+    areas: Sequence[str] = ()
+    min_precision: float | None = None
+    adjust: bool = True
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        if self.min_precision is not None and not 0 < self.min_precision < 1:
+            raise ConfigError(f"{self.min_precision} is out of range", where="min_precision", remedy="between 0 and 1")
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the first line depends on all records."""
+        return self.adjust or self.min_precision is not None
+
+
+class Scored(NamedTuple):
+    """A record as it was scored: a paper with (k,) calibrated probabilities, or a reject with a reason.
+
+    ``trained_on`` says that the tagger has learnt from the paper, ``coverage`` which share of its terms it knows (None
+    where it has no vocabulary), ``terms`` which moved the scores most.
+    """
+
+    id: str | None
+    file: str
+    n: int
+    title: str | None
+    probabilities: list[float] | None = None
+    trained_on: bool = False
+    coverage: float | None = None
+    terms: list[list[tuple[str, float]]] | None = None
+    reason: str | None = None
+
+
+def score(items: Sequence[Record | Reject], bundle: Bundle, *, explain: bool = False) -> list[Scored]:
+    """Clean and score records, in their order; those of too little text become rejects, and ids may repeat."""
+    found = [cleaned(item) if isinstance(item, Record) else item for item in items]
+    papers = [item for item in found if isinstance(item, CleanRecord)]
+    documents = Documents(*([getattr(paper, name) for paper in papers] for name in ("id", "title", "abstract")))
+    terms = bundle.scorer.explain(documents) if explain else [None] * len(papers)
+    known = [None if np.isnan(share) else share for share in bundle.scorer.coverage(documents).tolist()]
+    columns = np.round(bundle.probabilities(documents), _DIGITS).tolist(), known, terms
+    scored = zip(papers, *columns, strict=True)
+    return [_rejected(item) if isinstance(item, Reject) else _scored(*next(scored), bundle) for item in found]
+
+
+def _rejected(item: Reject) -> Scored:
+    reason = f"{item.reason}: {item.detail}" if item.detail else item.reason
+    return Scored(item.id, item.file, item.n, item.title, reason=reason)
+
+
+def _scored(
+    paper: CleanRecord, probabilities: list[float], coverage: float | None, terms: Any, bundle: Bundle
+) -> Scored:
+    raw = paper.raw
+    trained_on = bundle.trained_on(paper.id, title_key(raw.title))
+    return Scored(paper.id, raw.file, raw.n, paper.title or None, probabilities, trained_on, coverage, terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How scored records become output lines.
+
+    Attributes
+    ----------
+    found
+        (k,) prevalence of each area in the dumps, to which probabilities are adjusted; None: they are left as they are.
+    least
+        (k,) lowest probability of a tag that needs no review.
+    """
+
+    bundle: Bundle
+    choice: Choice
+    found: FloatArray | None = None
+    least: FloatArray | None = None
+
+    @classmethod
+    def fitted(cls, batches: Iterable[Sequence[Scored]], bundle: Bundle, choice: Choice) -> Self:
+        """Return the rule with prevalences and lowest probabilities as all records of the dumps ask for."""
+        values = array("d", chain.from_iterable(item.probabilities or () for batch in batches for item in batch))
+        scores = np.frombuffer(values, dtype=np.float64).reshape(-1, len(bundle.taxonomy.ids))
+        found = estimate(scores, bundle.reference.prevalence) if choice.adjust and bundle.reference else None
+        rule = cls(bundle, choice, found)
+        if choice.min_precision is None:
+            return rule
+        thresholds = bundle.decision.thresholds
+        return replace(rule, least=_least_probabilities(rule.adjusted(scores), thresholds, choice.min_precision))
+
+    @property
+    def prevalence(self) -> dict[str, dict[str, float]]:
+        """Of each area its prevalence in training and in the dumps; empty when probabilities are left as they are."""
+        if self.found is None or self.bundle.reference is None:
+            return {}
+        trained = self.bundle.reference.prevalence.tolist()
+        shares = zip(self.bundle.taxonomy.ids, trained, self.found.tolist(), strict=True)
+        return {area: {"trained": before, "found": found} for area, before, found in shares}
+
+    def adjusted(self, probabilities: FloatArray) -> FloatArray:
+        """Return (m, k) probabilities adjusted to the prevalences of the dumps."""
+        if self.found is None or self.bundle.reference is None:
+            return probabilities
+        return adjusted(probabilities, self.bundle.reference.prevalence, self.found)
+
+    def stream(
+        self, batches: Iterable[Sequence[Scored]], dump: Dump | None = None
+    ) -> Iterator[tuple[Scored, dict[str, Any]]]:
+        """Yield all records, papers with an id of their own, and their output lines; count them into ``dump``."""
+        unique = UniqueIds()
+        for batch in batches:
+            named = [item._replace(id=unique(str(item.id))) if item.probabilities else item for item in batch]
+            yield from zip(named, self._lines(named, dump), strict=True)
+
+    def _lines(self, batch: Sequence[Scored], dump: Dump | None) -> Iterator[dict[str, Any]]:
+        decision, taxonomy = self.bundle.decision, self.bundle.taxonomy
+        told = taxonomy.encode(self.choice.areas or taxonomy.ids)
+        papers = [item for item in batch if item.probabilities]
+        scores = np.array([item.probabilities for item in papers], dtype=np.float64).reshape(-1, len(told))
+        probabilities = self.adjusted(scores)
+        tags, confidence = decision.tags(probabilities), decision.confidence(probabilities)
+        if dump is not None and papers:
+            coverage = np.array([item.coverage for item in papers], dtype=np.float64)
+            dump.add(probabilities, tags, confidence.min(axis=1), coverage)
+        tags, doubtful = tags & told, (confidence < decision.review) & told
+        if self.least is not None:
+            doubtful |= tags & (probabilities < self.least)
+        rows = zip(probabilities, tags, doubtful, strict=True)
+        for item in batch:
+            yield self._paper(item, told, *next(rows)) if item.probabilities else _line(item, reason=item.reason)
+
+    def _paper(
+        self, item: Scored, told: BoolArray, probabilities: FloatArray, tags: BoolArray, doubtful: BoolArray
+    ) -> dict[str, Any]:
+        taxonomy, reference, reason = self.bundle.taxonomy, self.bundle.reference, None
+        if reference and item.coverage is not None and reference.far_off(np.array([item.coverage]))[0]:
+            doubtful = doubtful | tags
+            reason = f"unlike the training papers: {item.coverage:.0%} of its terms are known"
+        elif doubtful.any():
+            reason = f"unsure of {', '.join(taxonomy.decode(doubtful))}"
+        areas = taxonomy.decode(tags & ~doubtful)
+        found: dict[str, Any] = {
+            "areas": areas,
+            "uncertain": taxonomy.decode(doubtful),
+            "scores": {taxonomy.ids[place]: round(float(probabilities[place]), 4) for place in np.flatnonzero(told)},
+            "decision": "review" if reason else "tag" if areas else "none",
+            "reason": reason,
+        }
+        if item.terms is not None:
+            found["terms"] = {taxonomy.ids[place]: item.terms[place] for place in np.flatnonzero(told)}
+        return _line(item, **found)
+
+
+def _line(item: Scored, **found: Any) -> dict[str, Any]:
+    rejected: dict[str, Any] = {"areas": [], "uncertain": [], "scores": None, "decision": "reject"}
+    return {"id": item.id, "file": item.file, "n": item.n, "title": item.title, **rejected, **found}
+
+
+def _least_probabilities(probabilities: FloatArray, thresholds: FloatArray, precision: float) -> FloatArray:
+    """Return the (k,) probabilities down to which an area's tags are expected to be right in a share ≥ ``precision``.
+
+    The expected share is the mean calibrated probability of the tags. Infinite where no tag of an area reaches it.
+    """
+    tagged = [own[own >= line] for own, line in zip(probabilities.T, thresholds, strict=True)]
+    return np.array([_least(np.sort(own)[::-1], precision) for own in tagged])
+
+
+def _least(ranked: FloatArray, precision: float) -> float:
+    """Return the lowest of descending probabilities down to which their mean is at least ``precision``."""
+    means = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+    means[:-1][ranked[:-1] == ranked[1:]] = 0.0  # equal ones are tagged together
+    enough = np.flatnonzero(means >= precision)
+    return float(ranked[enough[-1]]) if len(enough) else float("inf")
