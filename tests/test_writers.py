@@ -421,7 +421,7 @@ def test_a_digest_reads_so() -> None:
 
 ## None of the areas (1)
 
-* p2 (ICLR 2024)
+* An abstract. (ICLR 2024)
 
 ## Rejected (2)
 
@@ -477,18 +477,27 @@ def test_what_begins_a_block_stays_text_in_a_digest(title: str) -> None:
 
 @given(st.text(st.sampled_from("ab1 \n.)#-+*_`[]()<>&!|~$\\:/=\"'@"), max_size=12))
 def test_any_title_stays_text_in_a_digest(title: str) -> None:
-    shown = " ".join(title.split()) or "p1"
+    shown = " ".join(title.split()) or "An abstract."
     data = written([line(1, "none", title=title), line(2, "none")], "tags.md")
     assert listed(data, "None") == [f"{shown} (ICLR 2024)", "Paper 2 (ICLR 2024)"]
 
 
-def test_a_digest_shows_no_control_character_makes_no_link_and_falls_back_on_the_id() -> None:
+def test_a_digest_shows_no_control_character_makes_no_link_and_falls_back_on_the_abstract() -> None:
     titles: Sequence[str] = ["a\0b\u202ec\x9b", "see https://a.b and WWW.c.d", " \0 ", "half \ud83d"]
     data = written([line(n, "none", title=title) for n, title in enumerate(titles)], "tags.md")
     assert listed(data, "None") == [
-        f"{shown} (ICLR 2024)" for shown in ("abc", "see https://a.b and WWW.c.d", "p2", "half ?")
+        f"{shown} (ICLR 2024)" for shown in ("abc", "see https://a.b and WWW.c.d", "An abstract.", "half ?")
     ]
     assert b"https:\\//a.b and WWW\\.c.d" in data
+
+
+def test_a_digest_shows_how_a_long_abstract_begins_and_why_a_paper_without_doubtful_area_is_for_review() -> None:
+    record = Record("dump.txt", 1, None, " ".join(f"w{number}" for number in range(20)))
+    out = io.BytesIO()
+    far = line(1, "review", title=None) | {"uncertain": [], "reason": "unlike the training papers: 41 % known"}
+    writers.write([(record, far)], out, "tags.md", names=NAMES)
+    (shown,) = listed(out.getvalue(), "For review")
+    assert shown == f"{' '.join(f'w{number}' for number in range(12))} …: unlike the training papers: 41 % known"
 
 
 def test_names_of_areas_and_files_are_escaped_in_a_digest() -> None:

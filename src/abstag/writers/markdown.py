@@ -19,6 +19,7 @@ NEEDS_RECORDS = True
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")  # control, and text direction
 _MARKUP = re.compile(r"[\\`*_\[\]<>&~|$^{}@]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 _BLOCK = re.compile(r"^(\d*)([.)](?= |$)|(?<!\d)[#+-])")  # what begins a heading or a list
+_WORDS = 12  # of an abstract without a title
 _OTHERS = {"review": "For review", "none": "None of the areas", "reject": "Rejected"}
 
 
@@ -60,20 +61,26 @@ def _section(out: BinaryIO, head: str, papers: list[str]) -> None:
 
 
 def _paper(item: Any, line: Mapping[str, Any]) -> str:
-    """Return the title, or else the id or the place, with venue and year where the record has them."""
-    name = _escaped(line["title"] or "") or _escaped(line["id"] or "") or _place(line)
+    """Return the title, or else how the abstract begins, the id or the place; with venue and year if there are any."""
+    name = _escaped(line["title"] or "") or _opening(item) or _escaped(line["id"] or "") or _place(line)
     venue, year = (item.venue or "", str(item.year or "")) if isinstance(item, Record) else ("", "")
     source = _escaped(venue if year in venue else f"{venue} {year}")
     return f"{name} ({source})" if source else name
 
 
+def _opening(item: Any) -> str:
+    words = item.abstract.split(maxsplit=_WORDS) if isinstance(item, Record) else []
+    return _escaped(" ".join(words[:_WORDS])) + (" …" if len(words) > _WORDS else "")
+
+
 def _remark(paper: str, line: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Return what is to be said of a paper for review (its doubtful areas) or of a reject (place and reason)."""
+    """Return what is to be said of a paper for review (doubtful areas, or why) or of a reject (place and reason)."""
     if line["decision"] == "reject":
         place = _place(line)
         return f"{'' if paper == place else f', {place}'}: {_escaped(line['reason'])}"
     doubts = (f"{_escaped(names[area])} {line['scores'][area]:.2f}" for area in line["uncertain"])
-    return f": {', '.join(doubts)}" if line["uncertain"] else ""
+    told = ", ".join(doubts) or (_escaped(line["reason"] or "") if line["decision"] == "review" else "")
+    return f": {told}" if told else ""
 
 
 def _place(line: Mapping[str, Any]) -> str:
