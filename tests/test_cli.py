@@ -329,7 +329,7 @@ def test_name_that_is_too_long_is_one_line_with_remedy(go: Go, demo_runs: Path, 
         ("ingest", dump, "-o", long),
     ):
         ran = go(*arguments, code=1)
-        assert ran.err.endswith(": cannot be used: File name too long; choose a shorter name\n")
+        assert ran.err.endswith(": File name too long; choose a shorter name\n")
         assert ran.err.startswith(f"abstag: {long}")
 
 

@@ -1,11 +1,13 @@
 """A tagging job: interrupted anywhere it goes on and gives the same bytes; what is asked for is told."""
 
+import contextlib
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +18,6 @@ import pytest
 
 from abstag.bundle import Bundle
 from abstag.errors import ArtifactError, ConfigError, DataError
-from abstag.files import refuse_existing
 from abstag.tagger import Choice, Tagger, job, lines, summary_path, tag_dumps
 from abstag.tagger.lines import Scored
 from tests.conftest import Go, write_dump
@@ -120,19 +121,19 @@ def test_a_job_of_other_dumps_or_another_tagger_is_refused_unless_restarted(
 def test_only_one_process_writes_an_output(many: Path, bundle: Bundle, tmp_path: Path) -> None:
     from filelock import FileLock
 
-    parts = tmp_path / "out.jsonl.parts"
-    parts.mkdir()
-    with FileLock(parts / "lock"), pytest.raises(ArtifactError, match="another process is writing it"):
+    folder = tmp_path / "out.jsonl.parts"
+    folder.mkdir()
+    with FileLock(folder / "lock"), pytest.raises(ArtifactError, match="another process is writing it"):
         tag_dumps([str(many)], bundle, tmp_path / "out.jsonl")
 
 
 def test_a_strange_folder_of_parts_is_left_alone(many: Path, bundle: Bundle, tmp_path: Path) -> None:
-    parts = tmp_path / "out.jsonl.parts"
-    parts.mkdir()
-    (parts / "diary.txt").write_text("mine")
+    folder = tmp_path / "out.jsonl.parts"
+    folder.mkdir()
+    (folder / "diary.txt").write_text("mine")
     with pytest.raises(ArtifactError, match=r"holds diary.txt, which is not abstag's"):
         tag_dumps([str(many)], bundle, tmp_path / "out.jsonl", restart=True)
-    assert (parts / "diary.txt").read_text() == "mine"
+    assert (folder / "diary.txt").read_text() == "mine"
 
 
 def test_death_between_the_output_and_the_end_is_mended(
@@ -140,19 +141,124 @@ def test_death_between_the_output_and_the_end_is_mended(
 ) -> None:
     out = tmp_path / "out.jsonl"
 
-    def die(*_: object) -> None:
+    def die(*_: object, **__: object) -> None:
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(job, "write_json", die)
+        patch.setattr("abstag.tagger.parts.shutil.rmtree", die)
         with pytest.raises(Stop):
             tag_dumps([str(many)], bundle, out)
     before = out.read_bytes()
     tag_dumps([str(many)], bundle, out)
     assert out.read_bytes() == before
     assert summary_path(out).exists()
+    assert not (tmp_path / "out.jsonl.parts").exists()
+
+
+def test_an_output_that_came_meanwhile_is_not_overwritten(
+    many: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(Stop):
+        interrupted(many, bundle, out, monkeypatch, after=3)
+    out.write_text("mine")
     with pytest.raises(ArtifactError, match="exists already"):
-        refuse_existing(out)
+        tag_dumps([str(many)], bundle, out)
+    with pytest.raises(ArtifactError, match="exists already"):
+        tag_dumps([str(many)], bundle, out, restart=True)
+    assert out.read_text() == "mine"
+    assert list((tmp_path / "out.jsonl.parts").glob("part-*")), "the parts of a long job are gone"
+    tag_dumps([str(many)], bundle, out, force=True)
+    assert len(lines_of(out.read_text())) == 400
+
+
+def test_a_summary_that_is_there_is_not_overwritten(many: Path, bundle: Bundle, tmp_path: Path) -> None:
+    summary_path(tmp_path / "out.jsonl").write_text("mine")
+    with pytest.raises(ArtifactError, match=r"out.jsonl.summary.json: exists already"):
+        tag_dumps([str(many)], bundle, tmp_path / "out.jsonl")
+    assert summary_path(tmp_path / "out.jsonl").read_text() == "mine"
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_dumps_in_another_order_are_other_dumps(
+    many: Path, dump: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patch, contextlib.suppress(Stop):
+        left, real = iter(range(3)), lines.score
+
+        def score(*arguments: Any, **options: Any) -> Any:
+            if next(left, None) is None:
+                raise Stop
+            return real(*arguments, **options)
+
+        patch.setattr(job, "score", score)
+        tag_dumps([str(many), str(dump)], bundle, out)
+    with pytest.raises(ArtifactError, match="an unfinished run with other dumps"):
+        tag_dumps([str(dump), str(many)], bundle, out)
+
+
+def test_a_folder_that_holds_the_output_goes_on(
+    many: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    many.rename(folder / "many.jsonl")
+    out = folder / "tags.jsonl"
+    with pytest.raises(Stop):
+        interrupted(folder, bundle, out, monkeypatch, after=3)
+    assert tag_dumps([str(folder)], bundle, out).read == 400
+
+
+@pytest.mark.parametrize("damage", ["", '{"id": 1', "[]\n"])
+def test_a_damaged_part_is_named_and_loses_nothing(
+    damage: str, many: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(Stop):
+        interrupted(many, bundle, out, monkeypatch, after=3)
+    first = min((tmp_path / "out.jsonl.parts").glob("part-*"))
+    first.write_text(damage)
+    with pytest.raises(ArtifactError, match=f"{first.name}: .*; start anew with --restart"):
+        tag_dumps([str(many)], bundle, out)
+    (tmp_path / "out.jsonl.parts" / "job.json").write_text("")
+    with pytest.raises(ArtifactError, match=r"job.json: .*; start anew with --restart"):
+        tag_dumps([str(many)], bundle, out)
+    assert tag_dumps([str(many)], bundle, out, restart=True).read == 400
+
+
+def test_what_can_be_read_but_once_is_kept_whole(many: Path, bundle: Bundle, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match=r"pipe: can be read but once, and .md takes it twice"):
+        tag_dumps([str(pipe)], bundle, tmp_path / "out.md")
+    writer = threading.Thread(target=lambda: pipe.write_bytes(many.read_bytes()))
+    writer.start()
+    summary = tag_dumps([str(pipe)], bundle, tmp_path / "out.jsonl")
+    writer.join()
+    assert summary.read == len(lines_of((tmp_path / "out.jsonl").read_text())) == 400
+
+
+def test_a_dump_that_changes_while_it_is_tagged_is_refused(
+    many: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = lines.Rule.fitted
+
+    def fitted(*arguments: Any) -> Any:
+        many.write_text("\n".join(many.read_text().splitlines()[:50]))
+        return real(*arguments)
+
+    monkeypatch.setattr(lines.Rule, "fitted", fitted)
+    with pytest.raises(DataError, match="was changed while it was tagged"):
+        tag_dumps([str(many)], bundle, tmp_path / "out.md")
+    assert not (tmp_path / "out.md").exists()
+
+
+def test_a_dump_named_twice_is_tagged_once(dump: Path, bundle: Bundle, tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to(dump)
+    assert tag_dumps([str(dump), str(tmp_path / "link.jsonl")], bundle, tmp_path / "o").read == 80
+    with pytest.raises(ArtifactError, match="is no name of a file"):
+        tag_dumps([str(dump)], bundle, Path())
 
 
 @pytest.mark.slow

@@ -305,7 +305,9 @@ def _tag(options: argparse.Namespace) -> int:
     from abstag.readers import parse_mapping
     from abstag.tagger import Choice, Reading, find_bundle, tag_dumps
 
-    areas = tuple(filter(None, (options.areas or "").split(",")))
+    areas = tuple(filter(None, map(str.strip, (options.areas or "").split(","))))
+    if options.areas is not None and not areas:
+        raise ConfigError("no area is named", where="--areas", remedy="leave it out to be told of all")
     if options.threads < 1:
         raise ConfigError(f"{options.threads} is out of range", where="--threads", remedy="at least 1")
     summary = tag_dumps(

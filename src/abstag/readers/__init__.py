@@ -98,7 +98,11 @@ def expand(paths: Sequence[str]) -> list[str]:
     DataError
         Nothing there, a folder without files, a glob that matches none, or a folder that may not be read.
     """
-    return list(dict.fromkeys(file for path in paths for file in _expand(path)))
+    found: dict[str, str] = {}
+    for path in paths:
+        for file in _expand(path):
+            found.setdefault(file if file == "-" else os.path.realpath(file), file)
+    return list(found.values())
 
 
 def sniff(head: str, name: str, mapping: Mapping[str, str] | None = None) -> Format:

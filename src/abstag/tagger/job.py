@@ -1,12 +1,15 @@
 """Dumps → a file of tags: scored part by part, then adjusted, decided and written, every record once and in order."""
 
+import filecmp
+import os
+import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice, repeat
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +19,7 @@ from abstag import __version__, drift, readers, writers
 from abstag.bundle import Bundle
 from abstag.drift import Shift
 from abstag.errors import AbstagError, ArtifactError, DataError
-from abstag.files import file_hash, new_binary_file, refuse_existing, write_json
+from abstag.files import file_hash, is_folder, new_binary_file, refuse_existing, storable, write_json
 from abstag.progress import progress
 from abstag.records import Record, Reject
 from abstag.tagger.lines import DECISIONS, Choice, Rule, Scored, score
@@ -148,40 +151,41 @@ def tag_dumps(  # noqa: PLR0913
     ArtifactError
         ``out`` is one of the dumps, exists (without ``force``) or cannot be written; another job has begun it.
     """
-    files = readers.expand(paths)
+    files = _dumps(paths, out)
     summary = Summary(bundle.name, len(files))
     bundle.taxonomy.encode(choice.areas)
     name = out or Path("-.jsonl")
-    for made in () if out is None else (out, summary_path(out)):
-        if made.exists() and any(file != "-" and made.samefile(file) for file in files):
-            raise ArtifactError("is one of the dumps to be tagged", where=made, remedy="choose another name")
     needs_records = writers.writer_for(name).NEEDS_RECORDS
+    if needs_records and _read_once(files):
+        what = f"can be read but once, and {name.suffix} takes it twice"
+        raise DataError(what, where=_read_once(files)[0], remedy="save it to a file, or write .jsonl")
 
-    def write(batches: Iterable[Sequence[Scored]], rule: Rule) -> None:
-        records: Iterator[Item | None] = _items(files, reading, {}) if needs_records else repeat(None)
-        areas = {
-            area.id: area.name for area in bundle.taxonomy.areas if area.id in (choice.areas or bundle.taxonomy.ids)
-        }
+    def write(batches: Iterable[Sequence[Scored]], rule: Rule, stream: BinaryIO) -> None:
+        told = choice.areas or bundle.taxonomy.ids
+        areas = {area.id: area.name for area in bundle.taxonomy.areas if area.id in told}
         dump = drift.Dump(bundle.reference) if bundle.reference else None
-        with _opened(out) as stream:
-            lines = (summary.added(*found) for found in rule.stream(batches, dump))
-            writers.write(zip(records, lines, strict=False), stream, name, names=areas)
+        lines = (summary.added(*found) for found in rule.stream(batches, dump))
+        records = _items(files, reading, {}) if needs_records else None
+        writers.write(_pairs(lines, records), stream, name, names=areas)
         summary.shift = None if dump is None else drift.shift(dump)
 
     items = _items(files, reading, summary.failed)
     if out is None and not choice.looks_ahead:
-        write(_scored(items, bundle, choice, workers), Rule(bundle, choice))
-    else:
-        with _parts(files, bundle, out, reading=reading, choice=choice, restart=restart, force=force) as parts:
-            for batch in _scored(islice(items, parts.size, None), bundle, choice, workers):
-                parts.append(batch)
-            if not parts.size and summary.failed:
-                raise DataError("; ".join(summary.failed.values()))
-            rule = Rule.fitted(parts, bundle, choice)
-            summary.prevalence = rule.prevalence
-            write(parts, rule)
-            if out is not None:
-                write_json(summary_path(out), summary.to_json())
+        write(_scored(items, bundle, choice, workers), Rule(bundle, choice), sys.stdout.buffer)
+        return summary
+    with _parts(files, bundle, out, reading=reading, choice=choice, restart=restart, force=force) as parts:
+        for batch in _scored(islice(items, parts.size, None), bundle, choice, workers):
+            parts.append(batch)
+        if not parts.size and summary.failed:
+            raise DataError("; ".join(summary.failed.values()))
+        rule = Rule.fitted(parts, bundle, choice)
+        summary.prevalence = rule.prevalence
+        if out is None:
+            write(parts, rule, sys.stdout.buffer)
+            return summary
+        with _put(out, force=force) as stream:
+            write(parts, rule, stream)
+            write_json(summary_path(out), summary.to_json())
     return summary
 
 
@@ -190,8 +194,68 @@ def summary_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.summary.json")
 
 
-def _opened(out: Path | None) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdout.buffer) if out is None else new_binary_file(out, force=True)
+def _parts_path(out: Path) -> Path:
+    return out.with_name(f"{out.name}.parts")
+
+
+def _dumps(paths: Sequence[str], out: Path | None) -> list[str]:
+    """Return the files to tag; what an earlier attempt at the same output has left among them is none."""
+    files = readers.expand(paths)
+    if out is None:
+        return files
+    if not out.name:
+        raise ArtifactError("is no name of a file", where=out, remedy="name a file")
+    parts, summary = (os.path.realpath(path) for path in (_parts_path(out), summary_path(out)))
+    begun = is_folder(parts)
+    places = {file: os.path.realpath(file) for file in files if file != "-"}
+    own = {file for file, place in places.items() if Path(place).is_relative_to(parts) or (begun and place == summary)}
+    for made in (out, summary_path(out)):
+        if any(_is_file(file, made) for file in files if file not in own):
+            raise ArtifactError("is one of the dumps to be tagged", where=made, remedy="choose another name")
+    if own == set(files):
+        raise DataError("holds only what an interrupted run has left", where=", ".join(paths))
+    return [file for file in files if file not in own]
+
+
+def _is_file(file: str, made: Path) -> bool:
+    """Whether a dump, or what standard input is read from, is a file that is to be made."""
+    try:
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), made.stat()) if file == "-" else made.samefile(file)
+    except (OSError, ValueError, AttributeError):  # standard input may be no file at all
+        return False
+
+
+def _read_once(files: Sequence[str]) -> list[str]:
+    """Return the dumps that cannot be read a second time: standard input, pipes."""
+    return [file for file in files if file == "-" or not Path(file).is_file()]
+
+
+def _pairs(
+    lines: Iterable[dict[str, Any]], records: Iterator[Item] | None
+) -> Iterator[tuple[Item | None, dict[str, Any]]]:
+    """Yield each line with the record that it is of; raises DataError when a dump was changed since it was scored."""
+    for line in lines:
+        item = None if records is None else next(records, None)
+        if records is not None and (
+            item is None or (storable(item.file), item.n) != (storable(line["file"]), line["n"])
+        ):
+            raise DataError("was changed while it was tagged", where=line["file"], remedy="tag it again with --restart")
+        yield item, line
+
+
+@contextmanager
+def _put(out: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """Give a file to fill that becomes ``out``; one that is there without ``force`` must be what is written."""
+    if force or not out.exists():
+        with new_binary_file(out, force=force) as stream:
+            yield stream
+        return
+    with TemporaryDirectory(prefix="abstag-") as folder:
+        again = Path(folder) / "again"
+        with again.open("w+b") as stream:
+            yield stream
+        if not filecmp.cmp(again, out, shallow=False):
+            refuse_existing(out)
 
 
 @contextmanager
@@ -205,24 +269,36 @@ def _parts(  # noqa: PLR0913
     restart: bool,
     force: bool,
 ) -> Iterator[Parts]:
-    """Give the parts of the job; without a file to make, or from standard input, none outlive the process."""
-    if out is None or "-" in files:
-        if out is not None:
-            refuse_existing(out, force=force)
+    """Give the parts of the job; without a file to make, or of what is read but once, none outlive the process."""
+    made = () if out is None else (out, summary_path(out))
+    once = bool(_read_once(files))
+    if once or restart:
+        for path in made:
+            refuse_existing(path, force=force)
+    if out is None or once:
         with TemporaryDirectory(prefix="abstag-") as folder:
             yield Parts(Path(folder))
         return
     job = {
         "abstag": __version__,
         "bundle": bundle.digest,
-        "dumps": {name: file_hash(Path(name)) for name in files if Path(name).is_file()},
+        "dumps": [[name, file_hash(Path(name))] for name in files],
         "reading": [reading.format, dict(reading.mapping or {})],
         "explain": choice.explain,
     }
-    with kept_parts(out.with_name(f"{out.name}.parts"), job, restart=restart) as parts:
-        if not parts.resumed:
-            refuse_existing(out, force=force)
+    with kept_parts(_parts_path(out), job, restart=restart) as parts:
+        for path in made:
+            refuse_existing(path, force=force or parts.resumed)
+        _remove_unfinished(out)
         yield parts
+
+
+def _remove_unfinished(out: Path) -> None:
+    """Remove what a killed process left of the output; its parts are locked, so that no other is writing it."""
+    name = re.compile(rf"\.{re.escape(out.name[:50])}\.\d+\.part")
+    for path in out.parent.iterdir():
+        if name.fullmatch(path.name) and path.is_file():
+            path.unlink()
 
 
 def _items(files: Sequence[str], reading: Reading, failed: dict[str, str]) -> Iterator[Item]:
@@ -242,13 +318,17 @@ def _scored(items: Iterator[Item], bundle: Bundle, choice: Choice, workers: int)
         yield from (score(batch, bundle, explain=choice.explain) for batch in batches)
         return
     waiting: deque[Future[list[Scored]]] = deque()
-    with ProcessPoolExecutor(workers, get_context("spawn"), _adopt, (bundle, choice.explain)) as pool:
-        for batch in batches:
-            waiting.append(pool.submit(_score, batch))
-            if len(waiting) > 2 * workers:
+    try:
+        with ProcessPoolExecutor(workers, get_context("spawn"), _adopt, (bundle, choice.explain)) as pool:
+            for batch in batches:
+                waiting.append(pool.submit(_score, batch))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    except BrokenExecutor as error:
+        remedy = "give the command again, with fewer --threads where memory is short"
+        raise ArtifactError("a process that scored was killed", remedy=remedy) from error
 
 
 _adopted: list[tuple[Bundle, bool]] = []  # what a worker process scores with

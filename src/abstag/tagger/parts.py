@@ -13,6 +13,8 @@ from abstag.files import new_file, read_json, to_json, write_json
 from abstag.tagger.lines import Scored
 
 _JOB, _LOCK = "job.json", "lock"
+_ANEW = "start anew with --restart"
+_UNFINISHED = re.compile(r"\.(?:part-\d{12}-\d{6}\.jsonl|job\.json)\.\d+\.part")
 _NAME = re.compile(r"part-(\d{12})-(\d{6})\.jsonl")
 
 
@@ -45,10 +47,21 @@ class Parts:
         self.size += len(scored)
 
     def __iter__(self) -> Iterator[list[Scored]]:
-        """Yield the records kept, in the order read, as they were appended."""
+        """Yield the records kept, in the order read, as they were appended; raises ArtifactError for a damaged part."""
         for path in self._files:
-            with path.open(encoding="utf-8") as stream:
-                yield [Scored(**json.loads(line)) for line in stream]
+            try:
+                with path.open(encoding="utf-8") as stream:
+                    batch = [Scored(**json.loads(line)) for line in stream]
+            except (OSError, ValueError, TypeError) as error:
+                raise ArtifactError(f"is damaged: {error}", where=path, remedy=_ANEW) from error
+            if len(batch) != _records_of(path.name):
+                raise ArtifactError("was cut after it was written", where=path, remedy=_ANEW)
+            yield batch
+
+
+def _records_of(name: str) -> int:
+    found = _NAME.fullmatch(name)
+    return int(found[2]) if found else 0
 
 
 @contextmanager
@@ -69,41 +82,58 @@ def kept_parts(folder: Path, job: Mapping[str, Any], *, restart: bool = False) -
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(folder / _LOCK)
+    lock, kept = FileLock(folder / _LOCK), True
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(blocking=False)
-        resumed = _claim(folder, job, restart=restart)
     except Timeout as error:
         raise ArtifactError("another process is writing it", where=folder, remedy="wait for it") from error
     except OSError as error:
         raise refused(error, "cannot be written", error.filename or folder) from error
-    parts, ended = Parts(folder, resumed=resumed), False
     try:
-        yield parts
-        ended = True
+        parts = Parts(folder, resumed=_claim(folder, job, restart=restart))
+        try:
+            yield parts
+            kept = False
+        finally:
+            if not (kept and parts.size):
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        if error.filename is None or not Path(error.filename).is_relative_to(folder):
+            raise
+        raise refused(error, "cannot be written", error.filename) from error
     finally:
         lock.release()
-        if ended or not parts.size:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _claim(folder: Path, job: Mapping[str, Any], *, restart: bool) -> bool:
     """Make the folder one of this job, without what an interrupted write left; return whether it was one before."""
-    found = read_json(folder / _JOB) if (folder / _JOB).exists() else None
-    known = found if isinstance(found, dict) else {}
-    differing = sorted(key for key in {*known, *job} if known.get(key) != job.get(key))
     names = {path.name for path in folder.iterdir()} - {_JOB, _LOCK}
-    foreign = sorted(name for name in names if not (name.startswith(".") or _NAME.fullmatch(name)))
+    foreign = sorted(name for name in names if not (_NAME.fullmatch(name) or _UNFINISHED.fullmatch(name)))
     if foreign:
         raise ArtifactError(f"holds {foreign[0]}, which is not abstag's", where=folder, remedy="move it away")
-    if found is not None and differing and not restart:
+    known, asked = _known_job(folder, restart=restart), json.loads(to_json(dict(job)))
+    differing = sorted(key for key in {*known, *asked} if known.get(key) != asked.get(key))
+    if known and differing and not restart:
         what = f"holds an unfinished run with other {', '.join(differing)}"
         raise ArtifactError(what, where=folder, remedy="give that run's command to go on, or start anew with --restart")
-    for path in folder.iterdir():
-        stale = path.name.startswith(".") or (differing and path.name not in {_JOB, _LOCK})
-        if stale or (restart and path.name != _LOCK):
-            path.unlink()
-    if differing or restart:
-        write_json(folder / _JOB, dict(job))
-    return not (differing or restart)
+    anew = bool(differing) or restart
+    for name in names:
+        if anew or _UNFINISHED.fullmatch(name):
+            (folder / name).unlink()
+    if anew:
+        write_json(folder / _JOB, asked)
+    return not anew
+
+
+def _known_job(folder: Path, *, restart: bool) -> dict[str, Any]:
+    """Return the job that the folder is of, empty when it is of none, or is to be thrown away and cannot be read."""
+    if not (folder / _JOB).exists():
+        return {}
+    try:
+        found = read_json(folder / _JOB)
+    except ArtifactError as error:
+        if restart:
+            return {}
+        raise ArtifactError(error.what, where=error.where, remedy=_ANEW) from error
+    return found if isinstance(found, dict) else {}
