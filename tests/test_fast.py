@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from abstag.classifiers.scorers import LinearScorer, terms
+from abstag.classifiers.scorers import Compiled, LinearScorer, terms
 from abstag.records import Documents, FloatArray
 
 TEXTS = [
@@ -44,8 +44,10 @@ def by(model: LinearScorer, documents: Documents, *, fast: bool) -> FloatArray:
 
 def assert_equal_scores(model: LinearScorer, documents: Documents) -> None:
     pytest.importorskip("numba")
-    plain, fast = by(model, documents, fast=False), by(model, documents, fast=True)
+    plain, known = by(model, documents, fast=False), model.coverage(documents)
+    fast = by(model, documents, fast=True)
     assert model._fast is not None
+    np.testing.assert_array_equal(model.coverage(documents), known)
     np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-9)
     sure = np.abs(plain) > 1e-9
     np.testing.assert_array_equal((fast > 0)[sure], (plain > 0)[sure])
@@ -148,7 +150,7 @@ def test_compiled_code_takes_over_after_many_texts(monkeypatch: pytest.MonkeyPat
         used.append(len(documents))
         return np.zeros((len(documents), 3))
 
-    monkeypatch.setitem(model.__dict__, "_fast", fast)
+    monkeypatch.setitem(model.__dict__, "_fast", Compiled(fast, fast))
     model.fast_from = 10
     for size in (4, 5, 1, 6):
         model(papers(["keel"] * size))

@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar
 
@@ -103,7 +104,11 @@ def write_json(path: Path, value: Any) -> None:
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that UTF-8 can hold: NaN becomes null, half of a surrogate pair "?"."""
-    text = json.dumps(without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    write = partial(json.dumps, indent=indent, ensure_ascii=False, allow_nan=False)
+    try:
+        text = write(value)
+    except (ValueError, TypeError):  # a NaN, or a mapping that is no dict
+        text = write(without_nan(value))
     return storable(text)
 
 

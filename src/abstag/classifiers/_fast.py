@@ -7,7 +7,7 @@ wants a paper to be scored wrongly can find such a term; writing other words int
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import log, sqrt
 from typing import Any, NamedTuple, TypeVar, cast
@@ -97,13 +97,26 @@ def scores(model: Model, documents: Documents, title_weight: int) -> FloatArray:
     size, columns = model.weights.shape
     found = np.zeros((len(documents), columns - 1))
     paper = Paper(np.zeros(size, dtype=np.int64), np.empty(size, dtype=np.int64))
+    for rows, texts, terms in _chunks(documents):
+        _score(model, texts, title_weight, terms, paper, found[rows])
+    return found
+
+
+def coverage(model: Model, documents: Documents) -> FloatArray:
+    """Return (n,) float64: which share of a paper's words the vocabulary knows; see `base.Scorer.coverage`."""
+    found = np.zeros(len(documents))
+    for rows, texts, terms in _chunks(documents):
+        _cover(model, texts, terms, found[rows])
+    return found
+
+
+def _chunks(documents: Documents) -> Iterator[tuple[slice, Texts, Hashes]]:
+    """Yield the rows of papers, their titles and abstracts in turn, and room for the terms of any of these."""
     for start in range(0, len(documents), _CHUNK):
         rows = slice(start, start + _CHUNK)
         pairs = zip(documents.titles[rows], documents.abstracts[rows], strict=True)
         texts = _code_points([text.lower() for pair in pairs for text in pair])
-        terms = np.empty(len(texts.codes), dtype=np.uint64)  # no text has more terms than characters
-        _score(model, texts, title_weight, terms, paper, found[rows])
-    return found
+        yield rows, texts, np.empty(len(texts.codes), dtype=np.uint64)  # no text has more terms than characters
 
 
 def _code_points(texts: Sequence[str]) -> Texts:
@@ -253,3 +266,20 @@ def _score(model: Model, texts: Texts, title_weight: int, terms: Hashes, paper: 
         length = sqrt(squares) if squares > 0.0 else 1.0
         for area in range(out.shape[1]):
             out[row, area] /= length
+
+
+@_compiled
+def _cover(model: Model, texts: Texts, terms: Hashes, out: FloatArray) -> None:
+    """Write the coverage of papers; of the terms of a text every second one, from the first on, is a word."""
+    hashes = model.vocabulary.hashes
+    start = 0
+    for row in range(len(out)):
+        words, known = 0, 0
+        for part in range(2):
+            end = texts.ends[2 * row + part]
+            size = _terms(model, texts.codes, start, end, terms)
+            for term in range(0, size, 2):
+                words += 1
+                known += hashes[_place(hashes, terms[term])] != _FREE
+            start = end
+        out[row] = known / words if words else 0.0

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,13 @@ class KeywordScorer(Scorer):
         return cls(phrases, title_weight=float(state.arrays["title_weight"][0]))
 
 
+class Compiled(NamedTuple):
+    """Compiled functions of a linear scorer: scores without intercept, and the share of words that it knows."""
+
+    scores: Callable[[Documents], FloatArray]
+    coverage: Callable[[Documents], FloatArray]
+
+
 class LinearScorer(Scorer):
     """TF-IDF (1 + ln tf, smoothed idf, rows of length 1) times coefficients.
 
@@ -151,19 +158,25 @@ class LinearScorer(Scorer):
         return {term: column for column, term in enumerate(self.vocabulary)}
 
     @cached_property
-    def _fast(self) -> Callable[[Documents], FloatArray] | None:
-        """Return compiled scoring without intercept; None without numba, or where two terms have the same hash."""
+    def _fast(self) -> Compiled | None:
+        """Return compiled scoring; None without numba, or where two terms have the same hash."""
         try:
             from abstag.classifiers import _fast
         except ImportError:  # also raised by a numba that does not know this numpy
             return None
         model = _fast.fast_model(self.vocabulary, sorted(_STOP_WORDS), self.idf, self.coef)
-        return None if model is None else partial(_fast.scores, model, title_weight=self.title_weight)
+        if model is None:
+            return None
+        scores = partial(_fast.scores, model, title_weight=self.title_weight)
+        return Compiled(scores, partial(_fast.coverage, model))
+
+    def _compiled(self) -> Compiled | None:
+        return self._fast if self._seen >= self.fast_from else None
 
     def __call__(self, documents: Documents) -> FloatArray:
         self._seen += len(documents)
-        fast = self._fast if self._seen >= self.fast_from else None
-        scores = self.features(documents) @ self.coef.T if fast is None else fast(documents)
+        fast = self._compiled()
+        scores = self.features(documents) @ self.coef.T if fast is None else fast.scores(documents)
         return np.asarray(scores + self.intercept, dtype=np.float64)
 
     def features(self, documents: Documents) -> csr_array:
@@ -194,6 +207,9 @@ class LinearScorer(Scorer):
         return [(self.vocabulary[columns[place]], float(shares[place])) for place in order if shares[place] != 0]
 
     def coverage(self, documents: Documents) -> FloatArray:
+        fast = self._compiled()
+        if fast is not None:
+            return fast.coverage(documents)
         columns = self._columns
         papers = (tokens(f"{title}\n{abstract}") for title, abstract in _texts(documents))
         shares = (sum(word in columns for word in words) / max(len(words), 1) for words in papers)
