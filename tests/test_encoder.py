@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from abstag.bundle import Bundle, load_bundle, save_bundle
+from abstag.classifiers.base import Member
 from abstag.classifiers.embeddings import EmbedLogReg, ZeroShot
 from abstag.classifiers.encoder import PACKAGES, Encoder, EncoderScorer, encoder_fingerprint, find_encoder
+from abstag.classifiers.scorers import EnsembleScorer, PriorScorer
 from abstag.decision import Decision
 from abstag.errors import ArtifactError, ConfigError, DataError, MissingExtraError
 from abstag.files import new_folder
@@ -219,6 +221,23 @@ class TestClassifiers:
             go("run", f"classifier={name}", *words, code=0)
         out = go("tag", dump, "--bundle", "embed_logreg", "--runs-dir", tmp_path, code=0).out
         assert out.count("\n") == 80
+
+
+def test_an_encoder_has_threads_of_its_own(encoder: Encoder) -> None:
+    import torch
+
+    scorer, before = EncoderScorer(encoder, np.ones((4, 16)), np.zeros(4)), torch.get_num_threads()
+    member = Member(scorer, np.ones(4), np.zeros(4))
+    prior = Member(PriorScorer(np.zeros(4)), np.ones(4), np.zeros(4))
+    try:
+        assert scorer.use_threads(1)
+        assert torch.get_num_threads() == 1
+        assert EnsembleScorer([member, prior]).use_threads(2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert not EnsembleScorer([prior]).use_threads(3)
+    assert torch.get_num_threads() == before
 
 
 def test_nothing_here_imports_torch_before_it_is_used() -> None:

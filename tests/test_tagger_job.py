@@ -291,8 +291,10 @@ def test_killed_at_any_moment_it_continues_to_the_same_bytes(
 
 def test_worker_processes_give_the_same_bytes(many: Path, bundle: Bundle, tmp_path: Path) -> None:
     tag_dumps([str(many)], bundle, tmp_path / "one.jsonl")
-    tag_dumps([str(many)], bundle, tmp_path / "two.jsonl", workers=2)
+    tag_dumps([str(many)], bundle, tmp_path / "two.jsonl", threads=2)
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    one, two = (summary_path(tmp_path / name).read_bytes() for name in ("one.jsonl", "two.jsonl"))
+    assert one == two
 
 
 def test_areas_are_chosen(many: Path, bundle: Bundle, tmp_path: Path) -> None:

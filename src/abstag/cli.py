@@ -294,7 +294,10 @@ def _add_tag(verbs: Any) -> None:
     text = "leave probabilities as trained, do not adjust them to how common each area is in these dumps"
     parser.add_argument("--no-adjust", action="store_true", help=text)
     parser.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="processes that clean and score (default: 1)"
+        "--threads",
+        type=int,
+        metavar="N",
+        help="processes that clean, score and decide (default: 1); of an encoder, its threads (default: all cores)",
     )
     text = "start anew, where an interrupted run with other dumps or another tagger has left its parts"
     parser.add_argument("--restart", action="store_true", help=text)
@@ -308,7 +311,7 @@ def _tag(options: argparse.Namespace) -> int:
     areas = tuple(filter(None, map(str.strip, (options.areas or "").split(","))))
     if options.areas is not None and not areas:
         raise ConfigError("no area is named", where="--areas", remedy="leave it out to be told of all")
-    if options.threads < 1:
+    if options.threads is not None and options.threads < 1:
         raise ConfigError(f"{options.threads} is out of range", where="--threads", remedy="at least 1")
     summary = tag_dumps(
         options.paths,
@@ -316,7 +319,7 @@ def _tag(options: argparse.Namespace) -> int:
         None if options.out in {None, "-"} else Path(options.out),
         reading=Reading(options.format, parse_mapping(options.map)),
         choice=Choice(areas, options.min_precision, not options.no_adjust, options.explain),
-        workers=options.threads,
+        threads=options.threads,
         restart=options.restart,
         force=options.force,
     )

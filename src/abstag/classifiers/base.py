@@ -61,6 +61,10 @@ class Scorer(ABC):
         """
         return np.full(len(documents), np.nan)
 
+    def use_threads(self, number: int) -> bool:  # noqa: ARG002
+        """Take so many threads, ≥ 1, for all that is scored from now on; returns whether the scorer has any."""
+        return False
+
     @abstractmethod
     def state(self) -> State:
         """Return what `restore` needs."""

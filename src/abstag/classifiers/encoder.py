@@ -286,6 +286,12 @@ class EncoderScorer(Scorer):
     def __call__(self, documents: Documents) -> FloatArray:
         return self.encoder.embed(documents) @ self.coef.T + self.intercept
 
+    def use_threads(self, number: int) -> bool:
+        import torch
+
+        torch.set_num_threads(number)
+        return True
+
     def state(self) -> State:
         weights = {f"model.{name}": value.cpu().numpy() for name, value in self.encoder.model.state_dict().items()}
         config = {key: value for key, value in self.encoder.model.config.to_dict().items() if key != "_name_or_path"}

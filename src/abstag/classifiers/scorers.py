@@ -325,6 +325,10 @@ class EnsembleScorer(Scorer):
         defined = [shares for shares in found if not np.isnan(shares).any()]
         return np.asarray(np.mean(defined or found, axis=0), dtype=np.float64)
 
+    def use_threads(self, number: int) -> bool:
+        taken = [member.scorer.use_threads(number) for member in self.members]
+        return any(taken)
+
     def state(self) -> State:
         states = [member.scorer.state() for member in self.members]
         arrays = {

@@ -9,10 +9,11 @@ import numpy as np
 
 from abstag.bundle import Bundle, load_bundle
 from abstag.errors import ConfigError
+from abstag.ingest import UniqueIds
 from abstag.records import FloatArray, Record, Reject
 from abstag.resources import resource
 from abstag.store import Store
-from abstag.tagger.lines import Choice, Rule, Scored, score
+from abstag.tagger.lines import Choice, Rule, Scored, named, score
 
 _BATCH = 256
 Text = str | tuple[str | None, str]
@@ -66,7 +67,8 @@ class Tagger:
             What is told of the scores; where it looks at all texts (``adjust``, ``min_precision``), these are a dump.
         """
         batches = list(self._scored(_records(texts), explain=choice.explain))
-        return [line for _, line in Rule.fitted(batches, self.bundle, choice).stream(batches)]
+        rule = Rule.fitted(batches, self.bundle, choice)
+        return [line for batch in batches for line in rule.decide(batch, self.bundle).lines]
 
     def tag_stream(
         self, records: Iterable[Record | Reject | Mapping[str, Any]], choice: Choice = SINGLY
@@ -93,11 +95,12 @@ class Tagger:
             for n, item in enumerate(records, start=1)
         )
         batches = self._scored(items, explain=choice.explain)
-        return (line for _, line in Rule(self.bundle, choice).stream(batches))
+        return (line for batch in batches for line in Rule(choice).decide(batch, self.bundle).lines)
 
     def _scored(self, items: Iterator[Record | Reject], *, explain: bool = False) -> Iterator[list[Scored]]:
+        unique = UniqueIds()
         for batch in iter(lambda: list(islice(items, _BATCH)), []):
-            yield score(batch, self.bundle, explain=explain)
+            yield named(score(batch, self.bundle, explain=explain), unique)
 
 
 def find_bundle(name: str | Path | None = None, *, runs_dir: str | Path = "runs") -> Bundle:

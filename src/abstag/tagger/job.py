@@ -1,16 +1,12 @@
 """Dumps → a file of tags: scored part by part, then adjusted, decided and written, every record once and in order."""
 
-import filecmp
-import os
-import re
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, NamedTuple
@@ -18,12 +14,15 @@ from typing import Any, BinaryIO, NamedTuple
 from abstag import __version__, drift, readers, writers
 from abstag.bundle import Bundle
 from abstag.drift import Shift
-from abstag.errors import AbstagError, ArtifactError, DataError
-from abstag.files import file_hash, is_folder, new_binary_file, refuse_existing, storable, write_json
+from abstag.errors import AbstagError, DataError
+from abstag.files import file_hash, refuse_existing, storable, write_json
+from abstag.ingest import UniqueIds
 from abstag.progress import progress
 from abstag.records import Record, Reject
-from abstag.tagger.lines import DECISIONS, Choice, Rule, Scored, score
-from abstag.tagger.parts import Parts, kept_parts
+from abstag.tagger.lines import DECISIONS, Choice, Decided, Rule, Scored, named, score
+from abstag.tagger.output import dumps, parts_path, put, read_once, remove_unfinished, summary_path
+from abstag.tagger.parts import Parts, kept_parts, read_part
+from abstag.tagger.workers import Workers, workers
 
 _BATCH = 512
 Item = Record | Reject
@@ -77,12 +76,11 @@ class Summary:
         """Number of records read."""
         return sum(self.decisions.values())
 
-    def added(self, scored: Scored, line: dict[str, Any]) -> dict[str, Any]:
+    def added(self, line: dict[str, Any]) -> dict[str, Any]:
         """Count an output line, and return it."""
         self.decisions[line["decision"]] += 1
         self.files.setdefault(line["file"], Counter())[line["decision"]] += 1
         self.areas.update(line["areas"])
-        self.trained_on += scored.trained_on
         return line
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +124,7 @@ def tag_dumps(  # noqa: PLR0913
     *,
     reading: Reading = AS_FOUND,
     choice: Choice = ADJUSTED,
-    workers: int = 1,
+    threads: int | None = None,
     restart: bool = False,
     force: bool = False,
 ) -> Summary:
@@ -139,8 +137,9 @@ def tag_dumps(  # noqa: PLR0913
     ----------
     out
         The file to make, whole or absent; its suffix tells the format (see `writers.writer_for`).
-    workers
-        Number of processes that clean and score, ≥ 1.
+    threads
+        How many processes clean, score and decide, ≥ 1, beside the one that reads and writes where it is not one; or
+        how many threads an encoder has. None is one process, and of an encoder as many threads as it takes by itself.
     restart
         Throw away what an interrupted process has left.
 
@@ -151,83 +150,59 @@ def tag_dumps(  # noqa: PLR0913
     ArtifactError
         ``out`` is one of the dumps, exists (without ``force``) or cannot be written; another job has begun it.
     """
-    files = _dumps(paths, out)
+    files = dumps(paths, out)
     summary = Summary(bundle.name, len(files))
     bundle.taxonomy.encode(choice.areas)
     name = out or Path("-.jsonl")
     needs_records = writers.writer_for(name).NEEDS_RECORDS
-    if needs_records and _read_once(files):
+    if needs_records and read_once(files):
         what = f"can be read but once, and {name.suffix} takes it twice"
-        raise DataError(what, where=_read_once(files)[0], remedy="save it to a file, or write .jsonl")
+        raise DataError(what, where=read_once(files)[0], remedy="save it to a file, or write .jsonl")
 
-    def write(batches: Iterable[Sequence[Scored]], rule: Rule, stream: BinaryIO) -> None:
+    def write(decided: Iterable[Decided], stream: BinaryIO) -> None:
         told = choice.areas or bundle.taxonomy.ids
         areas = {area.id: area.name for area in bundle.taxonomy.areas if area.id in told}
-        dump = drift.Dump(bundle.reference) if bundle.reference else None
-        lines = (summary.added(*found) for found in rule.stream(batches, dump))
         records = _items(files, reading, {}) if needs_records else None
-        writers.write(_pairs(lines, records), stream, name, names=areas)
-        summary.shift = None if dump is None else drift.shift(dump)
+        writers.write(_pairs(_counted(decided, bundle, summary), records), stream, name, names=areas)
 
     items = _items(files, reading, summary.failed)
-    if out is None and not choice.looks_ahead:
-        write(_scored(items, bundle, choice, workers), Rule(bundle, choice), sys.stdout.buffer)
-        return summary
-    with _parts(files, bundle, out, reading=reading, choice=choice, restart=restart, force=force) as parts:
-        for batch in _scored(islice(items, parts.size, None), bundle, choice, workers):
-            parts.append(batch)
-        if not parts.size and summary.failed:
-            raise DataError("; ".join(summary.failed.values()))
-        rule = Rule.fitted(parts, bundle, choice)
-        summary.prevalence = rule.prevalence
-        if out is None:
-            write(parts, rule, sys.stdout.buffer)
+    with workers(bundle, threads) as pool:
+        if out is None and not choice.looks_ahead:
+            write(pool.map(Rule(choice).decide, _scored(items, pool, choice, UniqueIds())), sys.stdout.buffer)
             return summary
-        with _put(out, force=force) as stream:
-            write(parts, rule, stream)
-            write_json(summary_path(out), summary.to_json())
+        with _parts(files, bundle, out, reading=reading, choice=choice, restart=restart, force=force) as parts:
+            unique = UniqueIds()
+            for batch in parts:
+                named(batch, unique)
+            for batch in _scored(islice(items, parts.size, None), pool, choice, unique):
+                parts.append(batch)
+            if not parts.size and summary.failed:
+                raise DataError("; ".join(summary.failed.values()))
+            rule = Rule.fitted(parts, bundle, choice)
+            summary.prevalence = rule.prevalence(bundle)
+            decided = pool.map(partial(_decided, rule=rule), parts.files)
+            if out is None:
+                write(decided, sys.stdout.buffer)
+                return summary
+            with put(out, force=force) as stream:
+                write(decided, stream)
+                write_json(summary_path(out), summary.to_json())
     return summary
 
 
-def summary_path(out: Path) -> Path:
-    """Return where the summary of a job stands: beside its output."""
-    return out.with_name(f"{out.name}.summary.json")
+def _decided(part: Path, bundle: Bundle, *, rule: Rule) -> Decided:
+    return rule.decide(read_part(part), bundle)
 
 
-def _parts_path(out: Path) -> Path:
-    return out.with_name(f"{out.name}.parts")
-
-
-def _dumps(paths: Sequence[str], out: Path | None) -> list[str]:
-    """Return the files to tag; what an earlier attempt at the same output has left among them is none."""
-    files = readers.expand(paths)
-    if out is None:
-        return files
-    if not out.name:
-        raise ArtifactError("is no name of a file", where=out, remedy="name a file")
-    parts, summary = (os.path.realpath(path) for path in (_parts_path(out), summary_path(out)))
-    begun = is_folder(parts)
-    places = {file: os.path.realpath(file) for file in files if file != "-"}
-    own = {file for file, place in places.items() if Path(place).is_relative_to(parts) or (begun and place == summary)}
-    for made in (out, summary_path(out)):
-        if any(_is_file(file, made) for file in files if file not in own):
-            raise ArtifactError("is one of the dumps to be tagged", where=made, remedy="choose another name")
-    if own == set(files):
-        raise DataError("holds only what an interrupted run has left", where=", ".join(paths))
-    return [file for file in files if file not in own]
-
-
-def _is_file(file: str, made: Path) -> bool:
-    """Whether a dump, or what standard input is read from, is a file that is to be made."""
-    try:
-        return os.path.samestat(os.fstat(sys.stdin.fileno()), made.stat()) if file == "-" else made.samefile(file)
-    except (OSError, ValueError, AttributeError):  # standard input may be no file at all
-        return False
-
-
-def _read_once(files: Sequence[str]) -> list[str]:
-    """Return the dumps that cannot be read a second time: standard input, pipes."""
-    return [file for file in files if file == "-" or not Path(file).is_file()]
+def _counted(decided: Iterable[Decided], bundle: Bundle, summary: Summary) -> Iterator[dict[str, Any]]:
+    """Yield the output lines; once they are all taken the summary holds what they add up to."""
+    dump = drift.Dump(bundle.reference) if bundle.reference else None
+    for batch in decided:
+        summary.trained_on += batch.trained_on
+        if dump is not None:
+            dump.add(batch.probabilities, batch.tags, batch.confidence, batch.coverage)
+        yield from map(summary.added, batch.lines)
+    summary.shift = None if dump is None else drift.shift(dump)
 
 
 def _pairs(
@@ -244,21 +219,6 @@ def _pairs(
 
 
 @contextmanager
-def _put(out: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """Give a file to fill that becomes ``out``; one that is there without ``force`` must be what is written."""
-    if force or not out.exists():
-        with new_binary_file(out, force=force) as stream:
-            yield stream
-        return
-    with TemporaryDirectory(prefix="abstag-") as folder:
-        again = Path(folder) / "again"
-        with again.open("w+b") as stream:
-            yield stream
-        if not filecmp.cmp(again, out, shallow=False):
-            refuse_existing(out)
-
-
-@contextmanager
 def _parts(  # noqa: PLR0913
     files: Sequence[str],
     bundle: Bundle,
@@ -271,7 +231,7 @@ def _parts(  # noqa: PLR0913
 ) -> Iterator[Parts]:
     """Give the parts of the job; without a file to make, or of what is read but once, none outlive the process."""
     made = () if out is None else (out, summary_path(out))
-    once = bool(_read_once(files))
+    once = bool(read_once(files))
     if once or restart:
         for path in made:
             refuse_existing(path, force=force)
@@ -286,19 +246,11 @@ def _parts(  # noqa: PLR0913
         "reading": [reading.format, dict(reading.mapping or {})],
         "explain": choice.explain,
     }
-    with kept_parts(_parts_path(out), job, restart=restart) as parts:
+    with kept_parts(parts_path(out), job, restart=restart) as parts:
         for path in made:
             refuse_existing(path, force=force or parts.resumed)
-        _remove_unfinished(out)
+        remove_unfinished(out)
         yield parts
-
-
-def _remove_unfinished(out: Path) -> None:
-    """Remove what a killed process left of the output; its parts are locked, so that no other is writing it."""
-    name = re.compile(rf"\.{re.escape(out.name[:50])}\.\d+\.part")
-    for path in out.parent.iterdir():
-        if name.fullmatch(path.name) and path.is_file():
-            path.unlink()
 
 
 def _items(files: Sequence[str], reading: Reading, failed: dict[str, str]) -> Iterator[Item]:
@@ -311,33 +263,8 @@ def _items(files: Sequence[str], reading: Reading, failed: dict[str, str]) -> It
             failed[name] = str(error)
 
 
-def _scored(items: Iterator[Item], bundle: Bundle, choice: Choice, workers: int) -> Iterator[list[Scored]]:
-    """Yield records scored in batches, in their order."""
+def _scored(items: Iterator[Item], pool: Workers, choice: Choice, unique: UniqueIds) -> Iterator[list[Scored]]:
+    """Yield records scored in batches, in their order, papers with an id of their own."""
     batches = iter(lambda: list(islice(items, _BATCH)), [])
-    if workers == 1:
-        yield from (score(batch, bundle, explain=choice.explain) for batch in batches)
-        return
-    waiting: deque[Future[list[Scored]]] = deque()
-    try:
-        with ProcessPoolExecutor(workers, get_context("spawn"), _adopt, (bundle, choice.explain)) as pool:
-            for batch in batches:
-                waiting.append(pool.submit(_score, batch))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-    except BrokenExecutor as error:
-        remedy = "give the command again, with fewer --threads where memory is short"
-        raise ArtifactError("a process that scored was killed", remedy=remedy) from error
-
-
-_adopted: list[tuple[Bundle, bool]] = []  # what a worker process scores with
-
-
-def _adopt(bundle: Bundle, explain: bool) -> None:  # noqa: FBT001
-    _adopted[:] = [(bundle, explain)]
-
-
-def _score(batch: Sequence[Item]) -> list[Scored]:
-    ((bundle, explain),) = _adopted
-    return score(batch, bundle, explain=explain)
+    for batch in pool.map(partial(score, explain=choice.explain), batches):
+        yield named(batch, unique)

@@ -1,7 +1,7 @@
 """One record → its scores → its output line."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from abstag.bundle import Bundle
-from abstag.drift import Dump
 from abstag.errors import ConfigError
 from abstag.ingest import CleanRecord, UniqueIds, cleaned
 from abstag.prevalence import adjusted, estimate
@@ -94,9 +93,24 @@ def _scored(
     return Scored(paper.id, raw.file, raw.n, paper.title or None, probabilities, trained_on, coverage, terms)
 
 
+class Decided(NamedTuple):
+    """A batch of scored records as it is told: its output lines, and what `drift.Dump` counts of its m papers.
+
+    ``probabilities`` (adjusted) and ``tags`` are (m, k), ``confidence``, that of a paper's least sure area, and
+    ``coverage``, NaN where there is none, (m,).
+    """
+
+    lines: list[dict[str, Any]]
+    trained_on: int
+    probabilities: FloatArray
+    tags: BoolArray
+    confidence: FloatArray
+    coverage: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How scored records become output lines.
+    """How scored records become output lines; the same in every process.
 
     Attributes
     ----------
@@ -106,7 +120,6 @@ class Rule:
         (k,) lowest probability of a tag that needs no review.
     """
 
-    bundle: Bundle
     choice: Choice
     found: FloatArray | None = None
     least: FloatArray | None = None
@@ -117,77 +130,87 @@ class Rule:
         values = array("d", chain.from_iterable(item.probabilities or () for batch in batches for item in batch))
         scores = np.frombuffer(values, dtype=np.float64).reshape(-1, len(bundle.taxonomy.ids))
         found = estimate(scores, bundle.reference.prevalence) if choice.adjust and bundle.reference else None
-        rule = cls(bundle, choice, found)
+        rule = cls(choice, found)
         if choice.min_precision is None:
             return rule
         thresholds = bundle.decision.thresholds
-        return replace(rule, least=_least_probabilities(rule.adjusted(scores), thresholds, choice.min_precision))
+        return replace(
+            rule, least=_least_probabilities(rule.adjusted(scores, bundle), thresholds, choice.min_precision)
+        )
 
-    @property
-    def prevalence(self) -> dict[str, dict[str, float]]:
+    def prevalence(self, bundle: Bundle) -> dict[str, dict[str, float]]:
         """Of each area its prevalence in training and in the dumps; empty when probabilities are left as they are."""
-        if self.found is None or self.bundle.reference is None:
+        if self.found is None or bundle.reference is None:
             return {}
-        trained = self.bundle.reference.prevalence.tolist()
-        shares = zip(self.bundle.taxonomy.ids, trained, self.found.tolist(), strict=True)
+        shares = zip(bundle.taxonomy.ids, bundle.reference.prevalence.tolist(), self.found.tolist(), strict=True)
         return {area: {"trained": before, "found": found} for area, before, found in shares}
 
-    def adjusted(self, probabilities: FloatArray) -> FloatArray:
+    def adjusted(self, probabilities: FloatArray, bundle: Bundle) -> FloatArray:
         """Return (m, k) probabilities adjusted to the prevalences of the dumps."""
-        if self.found is None or self.bundle.reference is None:
+        if self.found is None or bundle.reference is None:
             return probabilities
-        return adjusted(probabilities, self.bundle.reference.prevalence, self.found)
+        return adjusted(probabilities, bundle.reference.prevalence, self.found)
 
-    def stream(
-        self, batches: Iterable[Sequence[Scored]], dump: Dump | None = None
-    ) -> Iterator[tuple[Scored, dict[str, Any]]]:
-        """Yield all records, papers with an id of their own, and their output lines; count them into ``dump``."""
-        unique = UniqueIds()
-        for batch in batches:
-            named = [item._replace(id=unique(str(item.id))) if item.probabilities else item for item in batch]
-            yield from zip(named, self._lines(named, dump), strict=True)
-
-    def _lines(self, batch: Sequence[Scored], dump: Dump | None) -> Iterator[dict[str, Any]]:
-        decision, taxonomy = self.bundle.decision, self.bundle.taxonomy
+    def decide(self, batch: Sequence[Scored], bundle: Bundle) -> Decided:
+        """Return the output lines of records that have an id of their own, in their order."""
+        decision, taxonomy = bundle.decision, bundle.taxonomy
         told = taxonomy.encode(self.choice.areas or taxonomy.ids)
         papers = [item for item in batch if item.probabilities]
         scores = np.array([item.probabilities for item in papers], dtype=np.float64).reshape(-1, len(told))
-        probabilities = self.adjusted(scores)
-        tags, confidence = decision.tags(probabilities), decision.confidence(probabilities)
-        if dump is not None and papers:
-            coverage = np.array([item.coverage for item in papers], dtype=np.float64)
-            dump.add(probabilities, tags, confidence.min(axis=1), coverage)
-        tags, doubtful = tags & told, (confidence < decision.review) & told
+        coverage = np.array([item.coverage for item in papers], dtype=np.float64)
+        probabilities = self.adjusted(scores, bundle)
+        all_tags, confidence = decision.tags(probabilities), decision.confidence(probabilities)
+        tags, doubtful = all_tags & told, (confidence < decision.review) & told
         if self.least is not None:
             doubtful |= tags & (probabilities < self.least)
-        rows = zip(probabilities, tags, doubtful, strict=True)
-        for item in batch:
-            yield self._paper(item, told, *next(rows)) if item.probabilities else _line(item, reason=item.reason)
+        far = bundle.reference.far_off(coverage) if bundle.reference else np.zeros(len(papers), dtype=np.bool_)
+        doubtful |= tags & far[:, None]
+        areas = [(place, taxonomy.ids[place]) for place in np.flatnonzero(told).tolist()]
+        rows = zip(probabilities.tolist(), tags.tolist(), doubtful.tolist(), far.tolist(), strict=True)
+        lines = [_paper(item, areas, *next(rows)) if item.probabilities else _line(item) for item in batch]
+        trained_on = sum(item.trained_on for item in batch)
+        return Decided(lines, trained_on, probabilities, all_tags, confidence.min(axis=1), coverage)
 
-    def _paper(
-        self, item: Scored, told: BoolArray, probabilities: FloatArray, tags: BoolArray, doubtful: BoolArray
-    ) -> dict[str, Any]:
-        taxonomy, reference, reason = self.bundle.taxonomy, self.bundle.reference, None
-        if reference and item.coverage is not None and reference.far_off(np.array([item.coverage]))[0]:
-            doubtful = doubtful | tags
-            reason = f"unlike the training papers: {item.coverage:.0%} of its terms are known"
-        elif doubtful.any():
-            reason = f"unsure of {', '.join(taxonomy.decode(doubtful))}"
-        areas = taxonomy.decode(tags & ~doubtful)
-        found: dict[str, Any] = {
-            "areas": areas,
-            "uncertain": taxonomy.decode(doubtful),
-            "scores": {taxonomy.ids[place]: round(float(probabilities[place]), 4) for place in np.flatnonzero(told)},
-            "decision": "review" if reason else "tag" if areas else "none",
-            "reason": reason,
-        }
-        if item.terms is not None:
-            found["terms"] = {taxonomy.ids[place]: item.terms[place] for place in np.flatnonzero(told)}
-        return _line(item, **found)
+
+def named(batch: Iterable[Scored], unique: UniqueIds) -> list[Scored]:
+    """Return the records with an id of their own for each paper."""
+    return [item._replace(id=unique(str(item.id))) if item.probabilities else item for item in batch]
+
+
+def _paper(
+    item: Scored,
+    areas: Sequence[tuple[int, str]],
+    probabilities: Sequence[float],
+    tags: Sequence[bool],
+    doubtful: Sequence[bool],
+    far: bool,  # noqa: FBT001
+) -> dict[str, Any]:
+    sure = [area for place, area in areas if tags[place] and not doubtful[place]]
+    uncertain, reason = [area for place, area in areas if doubtful[place]], None
+    if far:
+        reason = f"unlike the training papers: {item.coverage:.0%} of its terms are known"
+    elif uncertain:
+        reason = f"unsure of {', '.join(uncertain)}"
+    found: dict[str, Any] = {
+        "areas": sure,
+        "uncertain": uncertain,
+        "scores": {area: round(probabilities[place], 4) for place, area in areas},
+        "decision": "review" if reason else "tag" if sure else "none",
+        "reason": reason,
+    }
+    if item.terms is not None:
+        found["terms"] = {area: item.terms[place] for place, area in areas}
+    return _line(item, **found)
 
 
 def _line(item: Scored, **found: Any) -> dict[str, Any]:
-    rejected: dict[str, Any] = {"areas": [], "uncertain": [], "scores": None, "decision": "reject"}
+    rejected: dict[str, Any] = {
+        "areas": [],
+        "uncertain": [],
+        "scores": None,
+        "decision": "reject",
+        "reason": item.reason,
+    }
     return {"id": item.id, "file": item.file, "n": item.n, "title": item.title, **rejected, **found}
 
 

@@ -23,6 +23,8 @@ class Parts:
 
     Attributes
     ----------
+    files
+        The files that hold them, in the order read.
     size
         Number of records kept, in the order read, from the first on.
     resumed
@@ -31,32 +33,36 @@ class Parts:
 
     def __init__(self, folder: Path, *, resumed: bool = False) -> None:
         self._folder, self.size, self.resumed = folder, 0, resumed
-        self._files: list[Path] = []
+        self.files: list[Path] = []
         for path in sorted(folder.iterdir()):
             name = _NAME.fullmatch(path.name)
             if name and int(name[1]) == self.size:
-                self._files.append(path)
+                self.files.append(path)
                 self.size += int(name[2])
 
     def append(self, scored: Sequence[Scored]) -> None:
         """Keep records that follow on those kept; raises ArtifactError when the disk refuses them."""
         path = self._folder / f"part-{self.size:012d}-{len(scored):06d}.jsonl"
         with new_file(path, force=True) as stream:
-            stream.writelines(to_json(item._asdict()) + "\n" for item in scored)
-        self._files.append(path)
+            stream.writelines(to_json(list(item)) + "\n" for item in scored)
+        self.files.append(path)
         self.size += len(scored)
 
     def __iter__(self) -> Iterator[list[Scored]]:
         """Yield the records kept, in the order read, as they were appended; raises ArtifactError for a damaged part."""
-        for path in self._files:
-            try:
-                with path.open(encoding="utf-8") as stream:
-                    batch = [Scored(**json.loads(line)) for line in stream]
-            except (OSError, ValueError, TypeError) as error:
-                raise ArtifactError(f"is damaged: {error}", where=path, remedy=_ANEW) from error
-            if len(batch) != _records_of(path.name):
-                raise ArtifactError("was cut after it was written", where=path, remedy=_ANEW)
-            yield batch
+        return map(read_part, self.files)
+
+
+def read_part(path: Path) -> list[Scored]:
+    """Return the records of a file of parts; raises ArtifactError when it is damaged."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            batch = [Scored(*json.loads(line)) for line in stream]
+    except (OSError, ValueError, TypeError) as error:
+        raise ArtifactError(f"is damaged: {error}", where=path, remedy=_ANEW) from error
+    if len(batch) != _records_of(path.name):
+        raise ArtifactError("was cut after it was written", where=path, remedy=_ANEW)
+    return batch
 
 
 def _records_of(name: str) -> int:
