@@ -11,7 +11,7 @@ import numpy as np
 from abstag import __version__
 from abstag.classifiers.base import Scorer, State
 from abstag.classifiers.scorers import SCORERS
-from abstag.decision import Decision
+from abstag.decision import RIGHT, Decision
 from abstag.drift import Reference
 from abstag.errors import ArtifactError, DataError
 from abstag.files import canonical_hash, file_hash, read_json, write_json
@@ -171,9 +171,11 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
         "offset": decision.offset.tolist(),
         "thresholds": decision.thresholds.tolist(),
         "review": decision.review if np.isfinite(decision.review) else None,
+        "right": decision.right,
     }
 
 
 def _decision(value: Mapping[str, Any]) -> Decision:
     slope, offset, thresholds = (np.array(value[name], dtype=np.float64) for name in ("slope", "offset", "thresholds"))
-    return Decision(slope, offset, thresholds, np.inf if value["review"] is None else float(value["review"]))
+    review = np.inf if value["review"] is None else float(value["review"])
+    return Decision(slope, offset, thresholds, review, float(value.get("right", RIGHT)))

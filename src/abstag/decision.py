@@ -9,6 +9,7 @@ from abstag.errors import ConfigError, DataError
 from abstag.logistic import expit, logit
 from abstag.records import BoolArray, FloatArray
 
+RIGHT = 0.95
 _MARGIN = 1e-9
 
 
@@ -38,7 +39,7 @@ class Policy:
     folds: int = 5
     holdout: float = 0.15
     smoothing: float = 30.0
-    right: float = 0.95
+    right: float = RIGHT
     calibrate: bool = True
 
     def __post_init__(self) -> None:
@@ -66,12 +67,15 @@ class Decision:
         (k,) float64 in (0, 1): an area is tagged when its probability reaches its threshold.
     review
         Papers with a confidence below this line, in [0, 1] (infinite: all papers), are for review.
+    right
+        Share of the papers above it, in (0, 1), that it was fitted to have exactly right (`Policy.right`).
     """
 
     slope: FloatArray
     offset: FloatArray
     thresholds: FloatArray
     review: float
+    right: float = RIGHT
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         """Return (n, k) calibrated probabilities of (n, k) scores."""
@@ -116,7 +120,8 @@ def fit_decision(scores: FloatArray, values: BoolArray, known: BoolArray, policy
     decision = Decision(slope, offset, np.array(thresholds), np.inf)
     confidence = decision.confidence(probabilities).min(axis=1)
     exact = ((decision.tags(probabilities) == values) | ~known).all(axis=1)
-    return Decision(slope, offset, decision.thresholds, review_line(confidence, exact, policy.right))
+    line = review_line(confidence, exact, policy.right)
+    return Decision(slope, offset, decision.thresholds, line, policy.right)
 
 
 def platt(scores: FloatArray, values: BoolArray) -> tuple[float, float]:
@@ -168,10 +173,17 @@ def best_threshold(probabilities: FloatArray, values: BoolArray) -> float:
     return float(np.clip(middle if middle > below else ranked[last], _MARGIN, 1 - _MARGIN))
 
 
-def review_line(confidence: FloatArray, exact: BoolArray, right: float) -> float:
+def review_line(confidence: FloatArray, exact: BoolArray | FloatArray, right: float) -> float:
     """Return the lowest confidence down to which a share of at least ``right`` of the papers is exactly right.
 
     Infinite when no number of papers, taken from the surest on, reaches the share.
+
+    Parameters
+    ----------
+    confidence
+        (n,) float64: that of a paper's least sure area.
+    exact
+        (n,) whether the paper is exactly right, or with which probability.
     """
     order = np.argsort(-confidence, kind="stable")
     ranked = confidence[order]

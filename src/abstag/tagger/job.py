@@ -57,6 +57,9 @@ class Summary:
     prevalence
         Of each area its share among the tagger's training papers ("trained"), and that estimated for the dumps
         ("found"); empty when probabilities are not adjusted.
+    review_line
+        The confidence below which papers are for review: by the training papers ("trained"), and in these dumps
+        ("found"); empty when it is not adjusted.
     shift
         How the dumps differ from the training papers; None where the tagger cannot tell.
     """
@@ -69,6 +72,7 @@ class Summary:
     failed: dict[str, str] = field(default_factory=dict)
     trained_on: int = 0
     prevalence: dict[str, dict[str, float]] = field(default_factory=dict)
+    review_line: dict[str, float] = field(default_factory=dict)
     shift: Shift | None = None
 
     @property
@@ -94,6 +98,7 @@ class Summary:
             "failed": self.failed,
             "trained_on": self.trained_on,
             "prevalence": self.prevalence,
+            "review_line": self.review_line,
             "shift": self.shift and self.shift.to_dict(),
         }
 
@@ -180,6 +185,8 @@ def tag_dumps(  # noqa: PLR0913
                 raise DataError("; ".join(summary.failed.values()))
             rule = Rule.fitted(parts, bundle, choice)
             summary.prevalence = rule.prevalence(bundle)
+            if rule.review is not None:
+                summary.review_line = {"trained": bundle.decision.review, "found": rule.review}
             decided = pool.map(partial(_decided, rule=rule), parts.files)
             if out is None:
                 write(decided, sys.stdout.buffer)

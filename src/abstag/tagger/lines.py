@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from abstag.bundle import Bundle
+from abstag.decision import review_line
 from abstag.errors import ConfigError
 from abstag.ingest import CleanRecord, UniqueIds, cleaned
 from abstag.prevalence import adjusted, estimate
@@ -30,7 +31,8 @@ class Choice:
         Expected share of right tags, in (0, 1), that the tags of each area must reach; None: tags as the thresholds
         give them. Tags that would bring an area below it are left to review.
     adjust
-        Adjust probabilities to the areas' prevalence in the dumps.
+        Adjust probabilities to the areas' prevalence in the dumps, and the review line to how sure of them the tagger
+        is; else both are those of the training papers.
     explain
         Tell of each area which terms moved its score most.
     """
@@ -116,21 +118,33 @@ class Rule:
     ----------
     found
         (k,) prevalence of each area in the dumps, to which probabilities are adjusted; None: they are left as they are.
+    review
+        Papers with a lower confidence are for review; None: the tagger's own line.
     least
         (k,) lowest probability of a tag that needs no review.
     """
 
     choice: Choice
     found: FloatArray | None = None
+    review: float | None = None
     least: FloatArray | None = None
 
     @classmethod
     def fitted(cls, batches: Iterable[Sequence[Scored]], bundle: Bundle, choice: Choice) -> Self:
-        """Return the rule with prevalences and lowest probabilities as all records of the dumps ask for."""
+        """Return the rule as all records of the dumps ask for.
+
+        The review line goes down to where the papers above it are still expected to be exactly right in the share that
+        the tagger's own was fitted to, by how often training papers as sure as each were (`drift.Reference`).
+        """
         values = array("d", chain.from_iterable(item.probabilities or () for batch in batches for item in batch))
         scores = np.frombuffer(values, dtype=np.float64).reshape(-1, len(bundle.taxonomy.ids))
-        found = estimate(scores, bundle.reference.prevalence) if choice.adjust and bundle.reference else None
-        rule = cls(choice, found)
+        reference, decision, rule = bundle.reference, bundle.decision, cls(choice)
+        if choice.adjust and reference:
+            rule = replace(rule, found=estimate(scores, reference.prevalence))
+            confidence = decision.confidence(rule.adjusted(scores, bundle)).min(axis=1)
+            right = reference.expected_right(confidence)
+            if not np.isnan(right).any():
+                rule = replace(rule, review=review_line(confidence, right, decision.right))
         if choice.min_precision is None:
             return rule
         thresholds = bundle.decision.thresholds
@@ -160,7 +174,8 @@ class Rule:
         coverage = np.array([item.coverage for item in papers], dtype=np.float64)
         probabilities = self.adjusted(scores, bundle)
         all_tags, confidence = decision.tags(probabilities), decision.confidence(probabilities)
-        tags, doubtful = all_tags & told, (confidence < decision.review) & told
+        review = decision.review if self.review is None else self.review
+        tags, doubtful = all_tags & told, (confidence < review) & told
         if self.least is not None:
             doubtful |= tags & (probabilities < self.least)
         far = bundle.reference.far_off(coverage) if bundle.reference else np.zeros(len(papers), dtype=np.bool_)
