@@ -90,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr, errors only")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _add_fetch(verbs)
     _add_ingest(verbs)
     _add_describe(verbs)
     _add_run(verbs)
@@ -123,6 +124,73 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs-dir", default="runs", metavar="DIR", help="where runs are kept (default: runs)")
+
+
+def _add_fetch(verbs: Any) -> None:
+    text = "fetch papers into a dump; a fetch that was cut off goes on when the same command is given again"
+    sources = verbs.add_parser("fetch", help=text, description=text).add_subparsers(metavar="SOURCE", required=True)
+    address = "address of a mirror, instead of the source's own"
+    parser = _source(sources, "openreview", _fetch_openreview, "the public notes of a venue of OpenReview")
+    parser.add_argument("venue", metavar="VENUE", help="e.g. ICLR.cc/2024/Conference, or one of its invitations")
+    parser.add_argument("--url", metavar="URL", help=address)
+    parser = _source(sources, "arxiv", _fetch_arxiv, "the papers of a query, or of a set, of arXiv")
+    parser.add_argument("query", nargs="?", metavar="QUERY", help="in arXiv's terms, e.g. 'cat:cs.LG AND abs:graph'")
+    parser.add_argument("--set", metavar="SET", help="all papers of a set, e.g. cs or cs:cs:LG, instead of QUERY")
+    parser.add_argument("--from", dest="since", metavar="DATE", help="of a set: last changed on this day or later")
+    parser.add_argument("--until", metavar="DATE", help="of a set: last changed on this day or before")
+    parser.add_argument("--url", metavar="URL", help=address)
+    parser = _source(sources, "hub", _fetch_hub, "the rows of a data set of the Hugging Face hub")
+    parser.add_argument("dataset", metavar="DATASET", help="e.g. owner/name; HF_ENDPOINT names a mirror")
+    parser.add_argument("--config", metavar="NAME", help="configuration, where there are several")
+    parser.add_argument("--split", default="train", metavar="NAME", help="(default: train)")
+    parser.add_argument("--revision", metavar="R", help="branch, tag or commit (default: the newest)")
+    parser.add_argument("--columns", metavar="A,B,...", help="these columns only")
+
+
+def _source(sources: Any, name: str, call: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    parser = _verb(sources, name, call, text)
+    parser.add_argument("-o", dest="out", required=True, metavar="OUT", help="file to make (JSON Lines)")
+    parser.add_argument("--restart", action="store_true", help="begin anew, where an earlier fetch was cut off")
+    parser.add_argument("--force", action="store_true", help="overwrite what exists")
+    return parser
+
+
+def _fetch_openreview(options: argparse.Namespace) -> int:
+    from abstag.sources import collect
+    from abstag.sources.openreview import venue
+
+    source = venue(options.venue, url=options.url)
+    print(collect(source, Path(options.out), restart=options.restart, force=options.force))
+    return 0
+
+
+def _fetch_arxiv(options: argparse.Namespace) -> int:
+    from abstag.sources import collect
+    from abstag.sources.arxiv import search
+    from abstag.sources.oai import harvest
+
+    if (options.query is None) == (options.set is None):
+        raise ConfigError("name a QUERY or a --set, one of them", where="fetch arxiv")
+    if options.query is None:
+        source = harvest(options.set, since=options.since, until=options.until, url=options.url)
+    elif options.since or options.until:
+        remedy = "in a query write AND submittedDate:[202401010000 TO 202401312359]"
+        raise ConfigError("only a --set has --from and --until", where="fetch arxiv", remedy=remedy)
+    else:
+        source = search(options.query, url=options.url)
+    print(collect(source, Path(options.out), restart=options.restart, force=options.force))
+    return 0
+
+
+def _fetch_hub(options: argparse.Namespace) -> int:
+    from abstag.sources import collect
+    from abstag.sources.hub import rows
+
+    columns = tuple(filter(None, map(str.strip, (options.columns or "").split(","))))
+    asked = {"config": options.config, "split": options.split, "revision": options.revision}
+    source = rows(options.dataset, columns=columns, **asked)
+    print(collect(source, Path(options.out), restart=options.restart, force=options.force))
+    return 0
 
 
 def _add_ingest(verbs: Any) -> None:
