@@ -59,7 +59,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert done.returncode == 0
     heavy = {"numpy", "scipy", "sklearn", "hydra", "omegaconf", "datasets", "pyarrow", "torch", "pandas", "yaml"}
     assert not heavy & set(done.stderr.split())
-    for verb in ("ingest", "run", "runs", "compare", "tag", "eval"):
+    for verb in ("fetch", "ingest", "run", "runs", "compare", "tag", "eval"):
         assert f"\n    {verb} " in done.stdout
 
 

@@ -43,5 +43,5 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_every_verb_and_changelog_version_is_documented() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for verb in ("ingest", "run", "runs", "compare", "tag", "eval"):
+    for verb in ("fetch", "ingest", "run", "runs", "compare", "tag", "eval"):
         assert f"abstag {verb}" in readme

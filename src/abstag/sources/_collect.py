@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from abstag.errors import ArtifactError, DataError
-from abstag.files import read_json, refuse_existing, storable, write_json
+from abstag.files import read_json, refuse_existing, to_json, write_json
 from abstag.progress import progress
 
 _LOG = logging.getLogger(__name__)
@@ -167,8 +167,6 @@ def _written(source: Source, stream: BinaryIO, left: _Left, state: Path) -> Iter
         if left.cursor is None:
             return
     for page in source.pages(left.cursor):
-        if page.cursor is not None and page.cursor == left.cursor:
-            raise DataError("the source gives the same page for ever", remedy=_RESTART)
         _add(stream, page, left.counts, seen, source.key)
         left.cursor, left.size = page.cursor, stream.tell()
         yield page
@@ -176,24 +174,28 @@ def _written(source: Source, stream: BinaryIO, left: _Left, state: Path) -> Iter
 
 def _seen(stream: BinaryIO, key: str | None, state: Path) -> set[str]:
     """Return the keys of the entries that are written already."""
-    if key is None:
-        return set()
     stream.seek(0)
     try:
-        return {str(json.loads(line)[key]) for line in stream}
-    except (ValueError, KeyError, TypeError) as error:
+        names = (_name(json.loads(line), key) for line in stream)
+        return {name for name in names if name is not None} if key is not None else set()
+    except (ValueError, AttributeError) as error:
         raise ArtifactError("tells of something else than there is", where=state, remedy=_RESTART) from error
+
+
+def _name(entry: dict[str, Any], key: str | None) -> str | None:
+    """Return what tells the entry apart, None where nothing does."""
+    return str(entry[key]) if key is not None and entry.get(key) else None
 
 
 def _add(stream: BinaryIO, page: Page, counts: Fetched, seen: set[str], key: str | None) -> None:
     for entry in page.entries:
-        if key is not None and str(entry[key]) in seen:
+        name = _name(entry, key)
+        if name is not None and name in seen:
             counts.duplicates += 1
             continue
-        if key is not None:
-            seen.add(str(entry[key]))
+        seen.update(filter(None, [name]))
         counts.fetched += 1
-        stream.write(storable(json.dumps(entry, ensure_ascii=False)).encode() + b"\n")
+        stream.write(to_json(entry).encode() + b"\n")
     counts.left_out += page.left_out
     counts.pages += 1
     counts.expected = page.expected if counts.expected is None else counts.expected

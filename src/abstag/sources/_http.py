@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 class PassingError(Exception):
-    """A try failed, or gave what its source does not promise; the next may not. The server asks for ``after`` seconds."""
+    """A try failed, or its answer is not what the source promises; the next may be, ``after`` seconds later."""
 
     def __init__(self, what: str, after: float = 0.0) -> None:
         super().__init__(what)
@@ -48,6 +48,11 @@ class RefusedError(DataError):
         what = f"the server answers {status}{': ' + said if said else ''}"
         super().__init__(what, where=url, remedy=_REMEDIES.get(status))
         self.status = status
+
+
+def endless(url: str) -> DataError:
+    """Return the error of a source that goes on with the page that it has just given."""
+    return DataError("the source gives the same page for ever", where=url, remedy="try later, or another mirror")
 
 
 class Client:

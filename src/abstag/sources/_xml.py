@@ -11,6 +11,8 @@ ARXIV, OAI = "{http://arxiv.org/schemas/atom}", "{http://www.openarchives.org/OA
 
 def parsed(body: bytes, root: str) -> Element:
     """Return the root element, which must have this name; raises PassingError."""
+    if b"<!doctype" in body[:2000].lower():  # a page for browsers, or entities that swell
+        raise PassingError("the answer is no XML but a page for browsers, or has a DTD")
     try:
         found = ET.fromstring(body)  # noqa: S314  # expat bounds expansion and fetches nothing
     except (ET.ParseError, ValueError) as error:

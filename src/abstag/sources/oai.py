@@ -6,7 +6,7 @@ from typing import Any
 
 from abstag.errors import ConfigError, DataError
 from abstag.sources._collect import Page, Source
-from abstag.sources._http import Client
+from abstag.sources._http import Client, endless
 from abstag.sources._xml import OAI, Element, number, parsed, text
 from abstag.sources.arxiv import PAUSE
 
@@ -60,10 +60,13 @@ def _pages(client: Client, asked: dict[str, str], cursor: Any) -> Iterator[Page]
             continue
         if error is not None:
             raise _refusal(error, client.url)
-        page, token, day = _page(answer, day)
+        page = _page(answer, day)
         yield page
-        if token is None:
+        if page.cursor is None:
             return
+        if page.cursor[0] == token:
+            raise endless(client.url)
+        token, day = page.cursor
 
 
 def _refusal(error: Element, url: str) -> DataError:
@@ -72,11 +75,8 @@ def _refusal(error: Element, url: str) -> DataError:
     return DataError(said, where=url, remedy=_REMEDIES.get(code))
 
 
-def _page(answer: Element, day: str | None) -> tuple[Page, str | None, str | None]:
-    """Return the page, the next token, and the last day up to which all is told.
-
-    Days that do not rise are no order to go by: the day stays what it was.
-    """
+def _page(answer: Element, day: str | None) -> Page:
+    """Return the page; where its days do not rise they are no order to go by, and the day stays what it was."""
     records = answer.findall(f"{OAI}ListRecords/{OAI}record")
     last = answer.find(f"{OAI}ListRecords/{OAI}resumptionToken")
     token = text(last) or None
@@ -85,7 +85,7 @@ def _page(answer: Element, day: str | None) -> tuple[Page, str | None, str | Non
     papers = [_paper(record) for record in records]
     kept = [paper for paper in papers if paper]
     size = None if last is None else number(last.get("completeListSize"))
-    return Page(kept, [token, day] if token else None, size, len(papers) - len(kept)), token, day
+    return Page(kept, [token, day] if token else None, size, len(papers) - len(kept))
 
 
 def _paper(record: Element) -> dict[str, Any]:
@@ -97,7 +97,8 @@ def _paper(record: Element) -> dict[str, Any]:
     authors = [element for element in metadata[0] if element.tag.endswith("}authors")]
     told["authors"] = [_name(author) for element in authors for author in element]
     told["id"] = told.get("id") or text(record.find(f"{OAI}header/{OAI}identifier"))
-    return told | {"published": told.get("created"), "update_date": text(record.find(f"{OAI}header/{OAI}datestamp"))}
+    told |= {"published": told.get("created"), "update_date": text(record.find(f"{OAI}header/{OAI}datestamp"))}
+    return {name: value for name, value in told.items() if value}
 
 
 def _name(author: Element) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from abstag.errors import DataError
 from abstag.sources._collect import Page, Source
-from abstag.sources._http import Client, PassingError, RefusedError
+from abstag.sources._http import Client, PassingError, RefusedError, endless
 
 _LOG = logging.getLogger(__name__)
 _SECOND, _FIRST = "https://api2.openreview.net", "https://api.openreview.net"
@@ -71,6 +71,8 @@ def _notes(way: _Way, number: int, after: str | None) -> Iterator[Page]:
             _LOG.info("%s: %s notes of %s", way.client.url, "unknown number of" if count is None else count, way.value)
         expected = count if after is None and isinstance(count, int) else None
         last = len(notes) < _LIMIT
+        if not last and notes[-1]["id"] == after:
+            raise endless(way.client.url)
         after = notes[-1]["id"] if notes else after
         yield Page(notes, None if last else [number, after], expected)
         if last:
