@@ -384,7 +384,7 @@ def test_what_is_left_is_gone_on_with_for_the_same_query_only(tmp_path: Path) ->
 
 
 def test_what_has_no_name_is_kept_and_what_json_has_not_is_null(tmp_path: Path) -> None:
-    entries = [{"id": None, "x": float("nan")}, {"id": ""}, {"x": "\ud800"}, {"x": "\u2028"}]
+    entries: list[dict[str, Any]] = [{"id": None, "x": float("nan")}, {"id": ""}, {"x": "\ud800"}, {"x": "\u2028"}]
     assert collect(pages_of(Page(entries, None)), tmp_path / "x").fetched == 4
     assert (tmp_path / "x").read_bytes().decode().split("\n")[0] == '{"id": null, "x": null}'
     assert (tmp_path / "x").read_bytes().count(b"\n") == 4
