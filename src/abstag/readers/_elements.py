@@ -9,12 +9,13 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-_CHUNK, _TAIL, _DEPTH, _TOKEN = 1 << 16, 1200, 200, 1 << 20
+_CHUNK, _TAIL, _DEPTH, _TOKEN = 1 << 14, 1200, 200, 1 << 20
 _DECLARATION = re.compile(rb"<\?xml\s{1,20}version[^<>]{1,200}\?>")
 _MENDED = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#0{0,5}(?:9|10|13)|#x0{0,5}[9aAdD]);)(?:#?\w{1,31};)?"
     rb"|<(?=[\s\d<=])|<!DOCTYPE\s(?:[^<>\[\]]{1,1000}>)?"
 )
+_DOCTYPE = "_doctype"  # an element that stands for one that may declare entities
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r")
 
 
@@ -36,7 +37,7 @@ def elements(stream: io.BufferedReader, names: Collection[str]) -> Iterator[Foun
 
     An XML declaration begins a document, of which a file may hold several; a document need not have a single root.
     After a damage reading goes on with the next document. The encoding is that of the stream whatever is declared,
-    control characters are left out, entities of HTML are resolved, and other signs "&", and "<" before no name, are text.
+    control characters are left out, entities of HTML are resolved, and any other "&" is text, as is "<" before no name.
     """
     cutter, line = _Cutter(names, 1), 1
     for piece in _pieces(stream):
@@ -105,6 +106,8 @@ class _Cutter:
         self._depth += 1
         if self._depth > _DEPTH:
             raise ValueError(f"more than {_DEPTH} elements inside each other")
+        if name == _DOCTYPE:
+            raise ValueError("a document type with declarations of its own")
         tag = name.rpartition(":")[2]
         if self._builder is None and tag in self._names:
             self._builder, self._top, self._line = TreeBuilder(), self._depth, self._here()
@@ -145,8 +148,8 @@ def _parted(piece: bytes) -> Iterator[bytes]:
 def _mended(found: re.Match[bytes]) -> bytes:
     """Return a character for an entity of HTML, text for a stray sign, line breaks for a document type."""
     text = found.group()
+    if text.startswith(b"<!") and not text.endswith(b">"):
+        return f"<{_DOCTYPE}>".encode()
     if text.startswith(b"<!"):
-        if not text.endswith(b">"):
-            raise ValueError("a document type with declarations of its own")
         return b"\n" * text.count(b"\n")
     return html.escape(html.unescape(text.decode()), quote=False).encode()
