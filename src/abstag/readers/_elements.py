@@ -62,31 +62,29 @@ class _Cutter:
         self._parser = expat.ParserCreate("utf-8")
         self._parser.buffer_text = True
         self._parser.StartElementHandler, self._parser.EndElementHandler = self._start, self._end
-        self._parse(b"<_>")  # around all that is there
+        self._parse(b"<_>", is_last=False)  # around all that is there
 
-    def feed(self, piece: bytes) -> list[Found]:
+    def feed(self, piece: bytes, *, is_last: bool = False) -> list[Found]:
         """Return what the next bytes bring."""
         if self._is_damaged:
             return []
         try:
-            self._parse(_MENDED.sub(_mended, piece.translate(None, _CONTROLS)))
+            self._parse(_MENDED.sub(_mended, piece.translate(None, _CONTROLS)), is_last)
         except expat.ExpatError as error:
-            self._damage(expat.ErrorString(error.code))
+            self._damage("it ends in the middle" if is_last and self._depth > 1 else expat.ErrorString(error.code))
         except ValueError as error:
             self._damage(str(error))
         return self._taken()
 
     def close(self) -> list[Found]:
-        """Return the damage of a document that ends in the middle."""
-        if self._is_damaged:
-            return []
-        if self._depth == 1:
-            return self.feed(b"</_>")
-        self._damage("it ends in the middle")
-        return self._taken()
+        """Return what came last, and the damage of a document that ends in the middle; nothing more may be fed."""
+        found = self.feed(b"</_>", is_last=True)
+        # They hold this object, which holds the parser: memory would wait for the cycle to be found.
+        self._parser.StartElementHandler = self._parser.EndElementHandler = None
+        return found
 
-    def _parse(self, text: bytes) -> None:
-        self._parser.Parse(text)
+    def _parse(self, text: bytes, is_last: bool) -> None:  # noqa: FBT001
+        self._parser.Parse(text, is_last)
         self._fed += len(text)
         if self._fed - self._parser.CurrentByteIndex > _TOKEN:  # expat takes the square of its length
             raise ValueError("a tag or comment of more than 1 MB")

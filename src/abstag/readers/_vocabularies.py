@@ -13,6 +13,7 @@ KNOWN = "arXiv (OAI-PMH, Atom), OAI-PMH and Dublin Core, PubMed, EndNote, JATS, 
 _BLOCKS = frozenset(("p", "title", "sec", "break", "br", "list-item", "disp-formula"))
 _TWICE = frozenset(("tex-math", "annotation"))  # a formula that stands beside in MathML
 _APART = re.compile(r"[;\r\n]")
+_ANNOUNCED = re.compile(r"\s*arXiv:\S+\s+Announce Type:\s*\S+\s+Abstract:\s*")
 _COMMENT = re.compile(r"\s*Comments?:")
 
 
@@ -106,7 +107,7 @@ def _atom(entry: Element) -> Fields | Fault:
     arxiv = linked_id(name.replace("oai:arXiv.org:", "arXiv:"))
     terms = () if arxiv else (one.get("label") or one.get("term") for one in entry.iterfind("category"))
     return {
-        "abstract": _first(entry, "summary", "content"),
+        "abstract": _ANNOUNCED.sub("", _first(entry, "summary", "content") or "", count=1) or None,
         "title": _first(entry, "title"),
         "id": arxiv or _first(entry, "doi") or name,
         "venue": "arXiv" if arxiv else None,
