@@ -116,6 +116,8 @@ class TestVocabularies:
         )
         assert read(plain)[0][1] == "10.1234/a.b"
         assert read(plain.replace("dc>", "record>"))[0][1] == "10.1234/a.b"
+        review = "<dc:identifier>https://openreview.net/forum?id=abcdefgh</dc:identifier><dc:identifier>"
+        assert read(plain.replace("<dc:identifier>", review, 1))[0][1:5:3] == ("10.1234/a.b", None)
 
     def test_a_feed_that_is_not_of_arxiv(self, read: Read) -> None:
         entry = (

@@ -88,7 +88,7 @@ def _arxiv(paper: Element) -> Fields:
 def _dublin_core(paper: Element) -> Fields:
     # A description may be a comment (arXiv) or a note (libraries): the abstract is the longest that is no comment.
     links = list(_texts(paper, "identifier"))
-    arxiv = next(filter(None, map(linked_id, links)), None)
+    arxiv = next(filter(None, map(linked_id, (link for link in links if "arxiv" in link.casefold()))), None)
     told = [one for one in _english(paper.iterfind("description")) if not _COMMENT.match(words(one) or "")]
     return {
         "abstract": _first(paper, "abstract") or max(filter(None, map(words, told)), key=len, default=None),
