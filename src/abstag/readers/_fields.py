@@ -24,6 +24,13 @@ _WITHDRAWN = re.compile(
     re.IGNORECASE,
 )
 _WITHDRAWN_WORDS = 40
+_OPENINGS = (
+    "We|In|This|These|The|An?|Our|To|It|Background|Motivation|Objectives?|Purpose|Aims?|Introduction|Recent(?:ly)?"
+)
+_HEADING = re.compile(
+    r"\s*+(?:<[^<>]{1,80}+>\s*+)*+(?:Abstract\s*+(?:</[^<>]{1,20}+>|:|\.(?=\s)|[—–]|-(?=\s))"
+    rf"|ABSTRACT(?![A-Z-]|\s*+[A-Z]{{2}})[\s:.—–]*+|Abstract\s*+(?=(?:{_OPENINGS})\b))"
+)
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the first that is there counts
     "abstract": ("abstract", "abstract note", "abstract text", "ab", "summary"),
@@ -95,6 +102,12 @@ def abstract_fault(abstract: object) -> Fault | None:
     if _WITHDRAWN.match(abstract) and len(abstract[:1000].split()) <= _WITHDRAWN_WORDS:
         return Fault("withdrawn", abstract.strip()[:100])
     return None
+
+
+def headless(abstract: str) -> str:
+    """Return an abstract without the heading "Abstract" before it, be it in tags; "Abstract syntax trees" stays."""
+    heading = _HEADING.match(abstract)
+    return abstract[heading.end() :].lstrip() if heading else abstract
 
 
 def text(value: object) -> str | None:

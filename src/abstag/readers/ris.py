@@ -1,30 +1,31 @@
-"""RIS: a tag a line; in its dialects, and with PubMed's tags."""
+"""RIS and what else has tags before dashes: PubMed's MEDLINE format (.nbib) and Ovid's."""
 
 import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from abstag.readers._fields import Place, doi, item, linked_id, year
+from abstag.readers._fields import Place, doi, headless, item, linked_id, year
 from abstag.readers._mapping import refuse_mapping
 from abstag.records import Record, Reject
 from abstag.syntax.ris import Entry, entries
 
 NAME = "ris"
-SUFFIXES = (".ris",)
+SUFFIXES = (".ris", ".nbib")
 
-_BEGINNING = re.compile(r"(?:\A|[\r\n])\ufeff?(?:(TY {0,4}- {0,2}[A-Z]{3,9}\s)|PMID- \d)")
+_BEGINNING = re.compile(r"(?:\A|[\r\n])\ufeff?(?:TY {0,4}- {0,2}[A-Z]{3,9}\s|PMID- \d{1,12}\s{1,4}[A-Z]{2,4} {0,2}- )")
+_OVID = re.compile(r"(?:\A|[\r\n])<\d{1,7}\.? ?>\s{1,4}[A-Z]{2} {1,2}- ")
 _BEFORE = 50
-_TITLE = ("TI", "T1", "CT")
+_TITLE = ("TI", "T1", "CT", "BTI")
 _ABSTRACT = ("AB", "N2")
-_VENUE = ("T2", "JF", "JO", "BT", "C3", "JT", "JA", "J2")
-_YEAR = ("PY", "Y1", "DA", "DP")
+_VENUE = ("T2", "JF", "JO", "BT", "C3", "JT", "JA", "J2", "JN")
+_YEAR = ("PY", "Y1", "DA", "DP", "YR")
 
 
 def sniff(head: str, mapping: Mapping[str, str]) -> int:
-    """Return 2 when TY, 1 when PubMed's PMID begins one of the first 50 lines, and none is mapped."""
-    found = _BEGINNING.search("\n".join(head.split("\n", _BEFORE)[:_BEFORE]) + "\n")
-    return 0 if mapping or not found else 2 if found[1] else 1
+    """Return 2 when TY or PMID begins one of the first 50 lines, or a tag the line below "<1>", and none is mapped."""
+    first = "\n".join(head.split("\n", _BEFORE)[:_BEFORE]) + "\n"
+    return 2 if not mapping and (_BEGINNING.search(first) or _OVID.search(head)) else 0
 
 
 def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
@@ -43,15 +44,17 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 
 
 def _fields(entry: Entry) -> dict[str, object]:
-    venue = next(iter(entry.values(*_VENUE)), None)
-    ids = [doi(value) for tag in ("DO", "LID", "AID") for value in entry.values(tag)]
-    ids += [linked_id(value) for tag in ("UR", "L1", "L2") for value in entry.values(tag)]
-    ids += entry.values("PMID", "AN", "ID")
+    source = [value.split(". ")[0] for value in entry.values("SO")]
+    venue = next(iter([*entry.values(*_VENUE), *source]), None)
+    links = [value for tag in ("UR", "L1", "L2") for value in entry.values(tag)]
+    ids = [doi(value) for tag in ("DO", "DI", "LID", "AID", "M3") for value in entry.values(tag)]
+    ids += [doi(link) for link in links if "doi" in link] + [linked_id(link) for link in links]
+    ids += entry.values("PMID", "UI", "AN", "ID")
     return {
-        "abstract": " ".join(entry.values(*_ABSTRACT)) or None,
+        "abstract": headless(" ".join(entry.values(*_ABSTRACT))) or None,
         "title": next(iter(entry.values(*_TITLE)), None),
         "id": next(filter(None, ids), None),
         "venue": venue,
-        "year": year(*(value for tag in _YEAR for value in entry.values(tag)), venue),
+        "year": year(*(value for tag in _YEAR for value in entry.values(tag)), venue, *entry.values("SO")),
         "keywords": [word for line in entry.keywords for word in line.split(";")],
     }

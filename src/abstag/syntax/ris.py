@@ -10,6 +10,7 @@ _TAG = re.compile(r"\ufeff?([A-Z][A-Z0-9]{1,3})( {0,4})-(?: ([^\r\n]*+)|\s*+\Z)"
 _TYPE = re.compile(r"[A-Z]{3,9}\s*")
 _END = re.compile(r"ER\s*+-?\s*+\Z")
 _LOOSE = re.compile(r"\s*+(?:\d{1,7}\.)?\s*+\Z")
+_OVID = re.compile(r"\s*+<\s*+\d{1,7}\s*+\.?\s*+>\s*+\Z")
 _KNOWN = re.compile(
     "A[1-4BDNUV]|BT|C[1-8ANPTY]|D[ABIOP]|E[DPT]|I[DS]|J[12AFO]|KW|L[1-4ABK]|M[1-3]|N[12OV]|O[LP]|P[BPY]|R[DINP]"
     "|S[ENPT]|T[1-3AIT]|U[1-5R]|V[LO]|Y[12]"
@@ -56,8 +57,9 @@ class Entry(NamedTuple):
 
     @property
     def keywords(self) -> list[str]:
-        """The lines of keywords: one may follow another without a tag."""
-        return [line for field in self.fields if field.tag in ("KW", "OT") for line in field.lines]
+        """The lines of keywords: one may follow another without a tag. Ovid's OT is a title in another language."""
+        is_pubmed = any(field.tag == "PMID" for field in self.fields)
+        return [line for field in self.fields if field.tag in ("KW", "OT"[: 2 * is_pubmed]) for line in field.lines]
 
 
 @dataclass(slots=True)
@@ -98,6 +100,10 @@ class _Cutter:
     def take(self, line: str) -> Entry | None:
         """Take a line; return the entry that it ends."""
         self._number += 1
+        if _OVID.match(line) and not (self._open and self._open.fields[0].tag in ("TY", "PMID")):
+            ended = self.close()
+            self.before.append(line)
+            return ended
         tag, ended = _tag(line, self._open), None
         if tag and tag[0] != "ER" and (self._open is None or _begins(tag[0], self._open)):
             ended = self.close()
@@ -127,9 +133,10 @@ class _Cutter:
 def entries(lines: Iterable[str]) -> Iterator[Entry]:
     """Yield the entries of a text that comes in lines with their ends; the texts of all are the whole text.
 
-    TY begins an entry, as does PMID where no TY did, and any tag after ER. A line is a tag line if it has two spaces
-    before the dash, or as many as the first of the entry and a tag of RIS. "12." alone on a line before an entry is
-    no part of the last value. Of a text without any entry nothing is yielded.
+    TY begins an entry, as does PMID where no TY did, any tag after ER, and among entries that begin with neither a tag
+    below Ovid's "<12. >". A line is a tag line if it has two spaces before the dash, or as many as the first of the
+    entry and a tag of RIS. "12." alone on a line before an entry is no part of the last value. Of a text without any
+    entry nothing is yielded.
     """
     cutter, held = _Cutter(), None
     for ended in chain(map(cutter.take, lines), (cutter.close() for _ in range(1))):

@@ -1,0 +1,143 @@
+"""Text with tags and no dashes: Web of Science, RefWorks, Refer (EndNote's .enw), and Ovid with its names of fields."""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from abstag.errors import DataError
+from abstag.readers._fields import Place, doi, headless, item, linked_id, year
+from abstag.readers._mapping import refuse_mapping
+from abstag.records import Record, Reject
+from abstag.syntax.tagged import Dialect, Entry, entries
+
+NAME = "tagged"
+SUFFIXES = (".ciw", ".enw", ".rfw")
+
+
+class _Kind(NamedTuple):
+    """How a dump begins, its grammar, which tags hold what, and whether a keyword may go over the end of a line.
+
+    Of the tags of a field the first that is there counts. "link" may hold a DOI or a link, "own" an id of the source.
+    """
+
+    beginning: re.Pattern[str]
+    dialect: Dialect
+    tags: Mapping[str, tuple[str, ...]]
+    is_wrapped: bool = False
+
+
+_WEB_OF_SCIENCE = _Kind(
+    re.compile(r"\A[\s\ufeff]*+(?:FN [^\r\n]{1,200}+[\r\n]+VR \d|PT [A-Z][\r\n]+[A-Z][A-Z0-9] )"),
+    Dialect(re.compile(r"\ufeff?(?!FN |VR |EF\s*+\Z)([A-Z][A-Z0-9])(?: |\s*+\Z)"), "PT", "ER", is_loose=True),
+    {  # ID holds keywords that a machine made
+        "title": ("TI",),
+        "abstract": ("AB",),
+        "venue": ("SO", "CT"),
+        "year": ("PY", "EY", "EA"),
+        "keywords": ("DE",),
+        "link": ("DI",),
+        "own": ("UT",),
+    },
+    is_wrapped=True,
+)
+_REFWORKS = _Kind(
+    re.compile(r"\A[\s\ufeff]*+(?:(?i:RefWorks Export)|RT [A-Z][^\r\n]{1,60}+[\r\n]+[A-Z][A-Z0-9] )"),
+    Dialect(
+        re.compile(
+            r"\ufeff?(RT|SR|ID|A[1-6BDNV]|T[1-3]|J[FO]|YR|FD|VO|IS|SP|OP|K1|NO|ED|P[BPN]|SN|LA|CL|SF|O[LT]|L[KL]"
+            r"|D[OBS]|CN|IP|RD|ST|U\d{1,2}|UL|SL|CR|W[TVP]|PMC?ID|ER)(?: |\s*+\Z)"
+        ),
+        "RT",
+        "ER",
+    ),
+    {
+        "title": ("T1",),
+        "abstract": ("AB",),
+        "venue": ("JF", "T2", "JO"),
+        "year": ("YR", "FD"),
+        "keywords": ("K1",),
+        "link": ("DO", "UL", "LK"),
+        "own": ("PMID", "AN", "ID"),
+    },
+)
+_REFER = _Kind(
+    re.compile(r"\A[\s\ufeff]*+%[0A-Z] [^\r\n]{1,2000}+[\r\n]+%[^\s%] "),
+    Dialect(re.compile(r"\ufeff?%([^\s%])(?: |\s*+\Z)"), "0", is_loose=True),
+    {
+        "title": ("T",),
+        "abstract": ("X",),
+        "venue": ("J", "B", "S"),
+        "year": ("D", "8"),
+        "keywords": ("K",),
+        "link": ("R", "U"),
+        "own": ("M",),
+    },
+)
+_OVID = _Kind(
+    re.compile(r"(?:\A|[\r\n])<\s?\d{1,7}\s?\.?\s?>\s{1,4}[A-Z][A-Za-z ]{3,40}[\r\n]{1,4} {1,8}\S"),
+    Dialect(
+        re.compile(r"(<(?=\s?\d{1,7}\s?\.?\s?>\s*+\Z)|[A-Z][a-zA-Z/&()-]*+(?: [a-zA-Z/&()-]++){0,6}+(?=\s*+\Z))"), "<"
+    ),
+    {
+        "title": ("Title",),
+        "abstract": ("Abstract",),
+        "venue": ("Journal Name", "Source"),
+        "year": ("Year of Publication", "Publication Year", "Date of Publication", "Source"),
+        "keywords": ("Keyword Heading", "Author Keywords", "Keywords"),
+        "link": ("Digital Object Identifier", "DOI"),
+        "own": ("Unique Identifier", "Accession Number"),
+    },
+)
+
+
+def sniff(head: str, mapping: Mapping[str, str]) -> int:
+    """Return 2 when the text begins as one of the kinds do, and none is mapped."""
+    return 2 if not mapping and _kind(head) else 0
+
+
+def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
+    """Yield one item an entry, whatever stands between them left out; keywords are those that authors gave.
+
+    The id is the DOI, else the arXiv or OpenReview id of a link, else that of the source.
+
+    Raises
+    ------
+    DataError
+        There is a mapping, or the text begins like none of the kinds.
+    """
+    refuse_mapping(mapping, file, NAME)
+    kind = _kind(stream.peek().decode(errors="ignore"))
+    if kind is None:
+        what = "begins like no text of Web of Science, RefWorks, EndNote (Refer) or Ovid"
+        raise DataError(what, where=file, remedy="name another format with --format")
+    for n, entry in enumerate(entries(io.TextIOWrapper(stream, encoding="utf-8"), kind.dialect), 1):
+        yield item(_fields(entry, kind), Place(file, n, entry.line))
+
+
+def _kind(head: str) -> _Kind | None:
+    kinds = (_WEB_OF_SCIENCE, _REFWORKS, _REFER, _OVID)
+    return next((kind for kind in kinds if kind.beginning.search(head)), None)
+
+
+def _fields(entry: Entry, kind: _Kind) -> dict[str, object]:
+    found = {name: entry.values(*tags) for name, tags in kind.tags.items()}
+    source = [value.split(". ")[0] for value in entry.values("Source")]
+    links = [value for tag in kind.tags["link"] for value in entry.values(tag)]
+    ids = [doi(link) for link in links if "doi" in link.casefold() or link.startswith("10.")]
+    return {
+        "abstract": headless(" ".join(found["abstract"])) or None,
+        "title": next(iter(found["title"]), None),
+        "id": next(filter(None, [*ids, *map(linked_id, links), *found["own"]]), None),
+        "venue": next(iter([*source, *found["venue"]]), None),
+        "year": year(*found["year"], *found["venue"]),
+        "keywords": _keywords(entry, kind),
+    }
+
+
+def _keywords(entry: Entry, kind: _Kind) -> list[str]:
+    lines = [line for lines in entry.lines(*kind.tags["keywords"]) for line in lines]
+    if kind.is_wrapped:
+        lines = [" ".join(lines)]
+    sign = "," if len(lines) == 1 and ";" not in lines[0] and not kind.is_wrapped else ";"
+    return [word for line in lines for word in line.split(sign)]
