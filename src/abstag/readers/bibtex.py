@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from abstag.readers._fields import Place, doi, item, linked_id, year
+from abstag.readers._fields import Place, doi, headless, item, linked_id, year
 from abstag.readers._mapping import refuse_mapping
 from abstag.records import Record, Reject
 from abstag.syntax.bibtex import Entry, entries, plain, share
@@ -74,10 +74,10 @@ def _fields(values: Mapping[str, Sequence[str]], key: str | None) -> dict[str, o
     venue = _first(values, _VENUE) or ("arXiv" if is_arxiv else None)
     ids = (doi(_first(values, ("doi",)) or ""), eprint and eprint[1], linked_id(_first(values, ("url",)) or ""), key)
     return {
-        "abstract": _first(values, _ABSTRACT),
+        "abstract": headless(_first(values, _ABSTRACT) or "") or None,
         "title": _first(values, ("title",)),
         "id": next(filter(None, ids), None),
-        "venue": venue,
+        "venue": venue and venue.removeprefix("\\"),  # ADS has commands for journals: {\apj}
         "year": year(*(_first(values, (kind,)) for kind in _YEAR), venue),
         "keywords": [word for name in _KEYWORDS for value in values.get(name, ()) for word in _split(plain(value))],
     }

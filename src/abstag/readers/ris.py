@@ -44,7 +44,7 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 
 
 def _fields(entry: Entry) -> dict[str, object]:
-    source = [value.split(". ")[0] for value in entry.values("SO")]
+    source = [value.split(". ")[0] for value in entry.values("SO") if not value.startswith("(")]
     venue = next(iter([*entry.values(*_VENUE), *source]), None)
     links = [value for tag in ("UR", "L1", "L2") for value in entry.values(tag)]
     ids = [doi(value) for tag in ("DO", "DI", "LID", "AID", "M3") for value in entry.values(tag)]
@@ -56,5 +56,5 @@ def _fields(entry: Entry) -> dict[str, object]:
         "id": next(filter(None, ids), None),
         "venue": venue,
         "year": year(*(value for tag in _YEAR for value in entry.values(tag)), venue, *entry.values("SO")),
-        "keywords": [word for line in entry.keywords for word in line.split(";")],
+        "keywords": [word.strip().removeprefix("*") for line in entry.keywords for word in line.split(";")],
     }

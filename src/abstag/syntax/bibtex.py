@@ -39,12 +39,12 @@ _TOKEN = re.compile(
     r"|(?P<letter>\\(?:[`'^\"~=.]\s*(?:\{\s*\\?[a-zA-Z]\s*\}|\\[ij](?![a-zA-Z])|[a-zA-Z])"
     r"|[uvHcdbkr](?:\s*\{\s*\\?[a-zA-Z]\s*\}|\s+[a-zA-Z](?![a-zA-Z]))"
     r"|(?:ss|ae|AE|oe|OE|aa|AA|dh|DH|dj|DJ|th|TH|ng|NG|[oOlLij])(?![a-zA-Z])(?:\{\}|\s+(?=\w))?))"
-    r"|(?P<sign>\\text(?:asciitilde|asciicircum|backslash|braceleft|braceright)(?![a-zA-Z])(?:\{\}|\s+)?)"
+    r"|(?P<sign>\\text(?:asciitilde|asciicircum|backslash|braceleft|braceright|less|greater|bar)(?![a-zA-Z])(?:\{\}|\s+)?)"
     r"|(?P<command>\\[a-zA-Z]+\*?|\\.)|[{}&%#_^~$\\]",
     re.DOTALL,
 )
 _SIGNS = {"~": "asciitilde", "^": "asciicircum", "\\": "backslash", "{": "braceleft", "}": "braceright"}
-_NAMED = {name: sign for sign, name in _SIGNS.items()}
+_NAMED = {name: sign for sign, name in _SIGNS.items()} | {"less": "<", "greater": ">", "bar": "|"}
 
 
 class Field(NamedTuple):
