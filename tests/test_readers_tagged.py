@@ -1,4 +1,4 @@
-"""Web of Science, RefWorks, Refer and Ovid; and what all dumps with tags are to the writers and to other formats."""
+"""Tags without dashes; and what all dumps with tags are to the writers and to other formats."""
 
 import io
 from collections.abc import Callable
@@ -27,6 +27,8 @@ TEXTS = {
     "wos": f"FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nTI Gardens\nAB {A}\nER\n\nEF\n",
     "refworks": f"RT Journal Article\nID 12\nT1 Gardens\nAB {A}\n",
     "refer": f"%0 Journal Article\n%T Gardens\n%X {A}\n",
+    "scopus": "Scopus\nEXPORT DATE: 12 March 2024\n\nWick C.\n"
+    f"AUTHOR FULL NAMES: Wick, Cid (1)\nGardens\n(2020) Soil\nABSTRACT: {A}\n",
     "ovid": f"<1>\nTitle\n  Gardens\nAbstract\n  {A}\n",
 }
 
@@ -118,7 +120,22 @@ PIECES = st.sampled_from(
     [
         *("PT J\n", "ER\n", "EF\n", "FN Web\n", "VR 1.0\n", "AB ", f"AB {A}\n", "TI T\n", "   and more\n", "DE a; b\n"),
         *("RT Generic\n", "T1 T\n", "K1 a\n", "%0 Generic\n", "%T T\n", f"%X {A}\n", "%K a, b\n", "%", "\r", " "),
-        *("<1>\n", "<2. >\n", "Title\n", "Abstract\n", f"  {A}\n", "\n", "\n\n", "\r\n", "\ufeff", "\0", A),
+        *(
+            "<1>\n",
+            "<2. >\n",
+            "AUTHOR FULL NAMES: ",
+            "(2020) S\n",
+            "SOURCE: S\n",
+            "Title\n",
+            "Abstract\n",
+            f"  {A}\n",
+            "\n",
+            "\n\n",
+            "\r\n",
+            "\ufeff",
+            "\0",
+            A,
+        ),
     ]
 )
 
@@ -142,6 +159,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "refer blank lines": lambda n: "%T a\n%A b\n" + "\n%A b\n" * 2 * n,
     "ovid names": lambda n: TEXTS["ovid"] + "Ab " * 400 * n + "1\n" + "Title\n" * 2 * n,
     "ovid numbers": lambda n: TEXTS["ovid"] + "<1" + " " * 1000 * n + "\n" + "<1>\n" * 2 * n,
+    "scopus": lambda n: TEXTS["scopus"] + "AUTHOR FULL NAMES: a\n(2020) " + "a, " * 400 * n + "\nSOURCE: \n" * 2 * n,
     "headings": lambda n: TEXTS["wos"] + "PT J\nAB " + "<a>" * 300 * n,
 }
 

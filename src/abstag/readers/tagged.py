@@ -1,4 +1,4 @@
-"""Text with tags and no dashes: Web of Science, RefWorks, Refer (EndNote's .enw), and Ovid with its names of fields."""
+"""Tags without dashes: Web of Science, RefWorks, Refer (EndNote's .enw), Ovid with names of fields, Scopus as text."""
 
 import io
 import re
@@ -29,7 +29,7 @@ class _Kind(NamedTuple):
 
 _WEB_OF_SCIENCE = _Kind(
     re.compile(r"\A[\s\ufeff]*+(?:FN [^\r\n]{1,200}+[\r\n]+VR \d|PT [A-Z][\r\n]+[A-Z][A-Z0-9] )"),
-    Dialect(re.compile(r"\ufeff?(?!FN |VR |EF\s*+\Z)([A-Z][A-Z0-9])(?: |\s*+\Z)"), "PT", "ER", is_loose=True),
+    Dialect(re.compile(r"\ufeff?([A-Z][A-Z0-9])(?: |\s*+\Z)"), "PT", ("ER", "EF", "FN", "VR"), is_loose=True),
     {  # ID holds keywords that a machine made
         "title": ("TI",),
         "abstract": ("AB",),
@@ -49,7 +49,7 @@ _REFWORKS = _Kind(
             r"|D[OBS]|CN|IP|RD|ST|U\d{1,2}|UL|SL|CR|W[TVP]|PMC?ID|ER)(?: |\s*+\Z)"
         ),
         "RT",
-        "ER",
+        ("ER",),
     ),
     {
         "title": ("T1",),
@@ -89,6 +89,30 @@ _OVID = _Kind(
         "own": ("Unique Identifier", "Accession Number"),
     },
 )
+_SCOPUS = _Kind(
+    re.compile(r"\A[\s\ufeff]*+Scopus[\r\n]+EXPORT DATE:[^\r\n]*+[\r\n]+[^\r\n]++[\r\n]+AUTHOR FULL NAMES: "),
+    Dialect(
+        re.compile(
+            r"(\((?=\d{4}\) )|AUTHOR FULL NAMES|DOI|AFFILIATIONS|ABSTRACT|(?:AUTHOR|INDEX) KEYWORDS"
+            r"|FUNDING [A-Z]+(?: \d+)?|CHEMICALS/CAS|REFERENCES|CORRESPONDENCE ADDRESS|EDITORS?|SPONSORS"
+            r"|PUBLISHER|ISSN|ISBN|CODEN|PUBMED ID|CONFERENCE [A-Z]+"
+            r"|LANGUAGE OF [A-Z ]+|ABBREVIATED [A-Z ]+|DOCUMENT TYPE|PUBLICATION STAGE|OPEN ACCESS"
+            r"|SOURCE)(?:(?<=\()|: )"
+        ),
+        "AUTHOR FULL NAMES",
+        ("SOURCE",),
+    ),
+    {
+        "title": ("AUTHOR FULL NAMES",),  # below the names, without a tag
+        "abstract": ("ABSTRACT",),
+        "venue": ("(",),
+        "year": ("(",),
+        "keywords": ("AUTHOR KEYWORDS",),
+        "link": ("DOI",),
+        "own": ("PUBMED ID",),
+    },
+)
+_IN_SCOPUS = re.compile(r"\d{4}\) (.{1,300}?)(?:, (?:\d|pp\.|p\.|art\.|Article|Cited)|\.?\Z)")
 
 
 def sniff(head: str, mapping: Mapping[str, str]) -> int:
@@ -109,25 +133,28 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
     refuse_mapping(mapping, file, NAME)
     kind = _kind(stream.peek().decode(errors="ignore"))
     if kind is None:
-        what = "begins like no text of Web of Science, RefWorks, EndNote (Refer) or Ovid"
+        what = "begins like no text of Web of Science, RefWorks, EndNote (Refer), Ovid or Scopus"
         raise DataError(what, where=file, remedy="name another format with --format")
     for n, entry in enumerate(entries(io.TextIOWrapper(stream, encoding="utf-8"), kind.dialect), 1):
         yield item(_fields(entry, kind), Place(file, n, entry.line))
 
 
 def _kind(head: str) -> _Kind | None:
-    kinds = (_WEB_OF_SCIENCE, _REFWORKS, _REFER, _OVID)
+    kinds = (_WEB_OF_SCIENCE, _REFWORKS, _REFER, _OVID, _SCOPUS)
     return next((kind for kind in kinds if kind.beginning.search(head)), None)
 
 
 def _fields(entry: Entry, kind: _Kind) -> dict[str, object]:
     found = {name: entry.values(*tags) for name, tags in kind.tags.items()}
     source = [value.split(". ")[0] for value in entry.values("Source")]
+    source += [cited[1] for value in entry.values("(") if kind is _SCOPUS and (cited := _IN_SCOPUS.match(value))]
     links = [value for tag in kind.tags["link"] for value in entry.values(tag)]
     ids = [doi(link) for link in links if "doi" in link.casefold() or link.startswith("10.")]
     return {
         "abstract": headless(" ".join(found["abstract"])) or None,
-        "title": next(iter(found["title"]), None),
+        "title": next(
+            (lines[-1] if kind is _SCOPUS else " ".join(lines) for lines in entry.lines(*kind.tags["title"])), None
+        ),
         "id": next(filter(None, [*ids, *map(linked_id, links), *found["own"]]), None),
         "venue": next(iter([*source, *found["venue"]]), None),
         "year": year(*found["year"], *found["venue"]),

@@ -1,4 +1,4 @@
-"""Text with tags and no dashes (Web of Science, RefWorks, Refer, Ovid): cut into entries at constant memory."""
+"""Text with tags and no dashes (Web of Science, RefWorks, Refer, Ovid, Scopus): cut into entries at constant memory."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,15 +16,15 @@ class Dialect(NamedTuple):
         Matches the beginning of a line that has a tag; its group 1 is the tag.
     first
         The tag that begins an entry.
-    last
-        The tag that ends one.
+    outside
+        Tags that are no entry's: one that is open ends there.
     is_loose
         Whether any tag begins an entry where none is open, and after a blank line where the open one lacks ``first``.
     """
 
     tag: re.Pattern[str]
     first: str
-    last: str | None = None
+    outside: tuple[str, ...] = ()
     is_loose: bool = False
 
 
@@ -55,7 +55,7 @@ def entries(lines: Iterable[str], dialect: Dialect) -> Iterator[Entry]:
             if entry:
                 yield entry
             entry = Entry(number, [])
-        if entry and found and found[1] == dialect.last:
+        if entry and found and found[1] in dialect.outside:
             yield entry
             entry = None
         elif entry and found:
@@ -69,6 +69,6 @@ def entries(lines: Iterable[str], dialect: Dialect) -> Iterator[Entry]:
 
 def _begins(tag: str, dialect: Dialect, entry: Entry | None, *, is_apart: bool) -> bool:
     if entry is None:
-        return tag == dialect.first or (dialect.is_loose and tag != dialect.last)
+        return tag == dialect.first or (dialect.is_loose and tag not in dialect.outside)
     has_first = any(name == dialect.first for name, _ in entry.fields[:_HEAD])
     return (has_first or is_apart) if tag == dialect.first else dialect.is_loose and is_apart and not has_first
