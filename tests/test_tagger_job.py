@@ -326,6 +326,34 @@ def test_tags_below_the_least_precision_are_left_to_review(many: Path, bundle: B
         Choice(min_precision=1.5)
 
 
+def test_papers_are_reviewed_until_the_others_are_as_right_as_asked(many: Path, bundle: Bundle, tmp_path: Path) -> None:
+    """The probability that all tags of a paper are right; its doubtful areas are the fewest that must be left out."""
+    tag_dumps([str(many)], bundle, tmp_path / "o")
+    lines = [line for line in lines_of((tmp_path / "o").read_text()) if line["scores"]]
+    rows = np.array([[line["scores"][area] for area in IDS] for line in lines])
+    right = np.where(rows >= bundle.decision.thresholds, rows, 1 - rows)
+    reviewed = np.array([line["decision"] == "review" for line in lines])
+    sure = right.prod(axis=1)
+    assert 0 < reviewed.sum() < len(lines)
+    assert sure[reviewed].max() <= sure[~reviewed].min() + 1e-3
+    assert sure[~reviewed].mean() >= 0.95 - 1e-3
+    assert np.sort(np.append(sure[~reviewed], sure[reviewed].max())).mean() < 0.95 + 1e-3
+    for line, cells in zip(lines, right, strict=True):
+        doubtful = np.isin(IDS, line["uncertain"])
+        if doubtful.any():
+            assert cells[doubtful].max() <= cells[~doubtful].min(initial=1.0) + 1e-3
+            assert cells[~doubtful].prod() * cells[doubtful].max() < sure[~reviewed].min() + 1e-3
+    assert json.loads(summary_path(tmp_path / "o").read_text())["right"] == 0.95
+
+
+def test_areas_that_are_not_told_bring_no_paper_to_review(many: Path, bundle: Bundle, tmp_path: Path) -> None:
+    tag_dumps([str(many)], bundle, tmp_path / "o")
+    tag_dumps([str(many)], bundle, tmp_path / "one", choice=Choice(("graphs",)))
+    every, one = (lines_of((tmp_path / name).read_text()) for name in ("o", "one"))
+    assert sum(line["decision"] == "review" for line in one) < sum(line["decision"] == "review" for line in every)
+    assert {area for line in one for area in line["uncertain"]} <= {"graphs"}
+
+
 def test_terms_that_decided_are_told(many: Path, bundle: Bundle, tmp_path: Path) -> None:
     tag_dumps([str(many)], bundle, tmp_path / "o", choice=Choice(explain=True))
     line = lines_of((tmp_path / "o").read_text())[0]

@@ -82,17 +82,6 @@ class Reference:
         """Return which papers (n,) know so few words that their tags should be reviewed; NaN is not far off."""
         return np.asarray(coverage < self.far, dtype=np.bool_)
 
-    def expected_right(self, confidence: FloatArray) -> FloatArray:
-        """Return (n,) float64 in [0, 1]: the share of training papers as sure as each (n,) that were all right.
-
-        Between the middles of the bins it is linear; NaN where no bin had a paper.
-        """
-        defined = ~np.isnan(self.right)
-        if not defined.any():
-            return np.full(len(confidence), np.nan)
-        middles = (np.arange(BINS) + 0.5) / BINS
-        return np.interp(confidence, middles[defined], self.right[defined])
-
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold; NaN is None."""
         return {name: _plain(value) for name, value in asdict(self).items()}

@@ -57,9 +57,8 @@ class Summary:
     prevalence
         Of each area its share among the tagger's training papers ("trained"), and that estimated for the dumps
         ("found"); empty when probabilities are not adjusted.
-    review_line
-        The confidence below which papers are for review: by the training papers ("trained"), and in these dumps
-        ("found"); empty when it is not adjusted.
+    right
+        Share of the papers decided that is expected to have all areas right; None when these dumps are not asked.
     shift
         How the dumps differ from the training papers; None where the tagger cannot tell.
     """
@@ -72,7 +71,7 @@ class Summary:
     failed: dict[str, str] = field(default_factory=dict)
     trained_on: int = 0
     prevalence: dict[str, dict[str, float]] = field(default_factory=dict)
-    review_line: dict[str, float] = field(default_factory=dict)
+    right: float | None = None
     shift: Shift | None = None
 
     @property
@@ -98,7 +97,7 @@ class Summary:
             "failed": self.failed,
             "trained_on": self.trained_on,
             "prevalence": self.prevalence,
-            "review_line": self.review_line,
+            "right": self.right,
             "shift": self.shift and self.shift.to_dict(),
         }
 
@@ -109,6 +108,8 @@ class Summary:
         if self.prevalence:
             found = (f"{area} {share['found']:.1%} ({share['trained']:.1%})" for area, share in self.prevalence.items())
             lines.append(f"estimated prevalence (of training papers): {', '.join(found)}; --no-adjust leaves it out")
+        if self.right and self.decisions["review"]:
+            lines.append(f"without those for review, {self.right:.0%} are expected to have all areas right")
         if self.shift and self.shift.papers:
             lines.append(self.shift.sentence)
         if self.trained_on:
@@ -185,8 +186,7 @@ def tag_dumps(  # noqa: PLR0913
                 raise DataError("; ".join(summary.failed.values()))
             rule = Rule.fitted(parts, bundle, choice)
             summary.prevalence = rule.prevalence(bundle)
-            if rule.review is not None:
-                summary.review_line = {"trained": bundle.decision.review, "found": rule.review}
+            summary.right = bundle.decision.right if choice.adjust else None
             decided = pool.map(partial(_decided, rule=rule), parts.files)
             if out is None:
                 write(decided, sys.stdout.buffer)

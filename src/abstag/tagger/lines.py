@@ -13,7 +13,7 @@ from abstag.decision import review_line
 from abstag.errors import ConfigError
 from abstag.ingest import CleanRecord, UniqueIds, cleaned
 from abstag.prevalence import adjusted, estimate
-from abstag.records import BoolArray, Documents, FloatArray, Record, Reject, title_key
+from abstag.records import BoolArray, Documents, FloatArray, IntArray, Record, Reject, title_key
 
 _DIGITS = 9  # fewer than two ways to the same score may differ in
 DECISIONS = ("tag", "none", "review", "reject")
@@ -31,8 +31,8 @@ class Choice:
         Expected share of right tags, in (0, 1), that the tags of each area must reach; None: tags as the thresholds
         give them. Tags that would bring an area below it are left to review.
     adjust
-        Adjust probabilities to the areas' prevalence in the dumps, and the review line to how sure of them the tagger
-        is; else both are those of the training papers.
+        Adjust probabilities to the areas' prevalence in the dumps, and leave to review what keeps the others from being
+        right as often as asked; else both are as the training papers had it.
     explain
         Tell of each area which terms moved its score most.
     """
@@ -118,33 +118,35 @@ class Rule:
     ----------
     found
         (k,) prevalence of each area in the dumps, to which probabilities are adjusted; None: they are left as they are.
-    review
-        Papers with a lower confidence are for review; None: the tagger's own line.
+    line
+        Papers whose tags are all right with a lower probability are for review; None: those below the tagger's own
+        line, which is one of confidence.
     least
         (k,) lowest probability of a tag that needs no review.
     """
 
     choice: Choice
     found: FloatArray | None = None
-    review: float | None = None
+    line: float | None = None
     least: FloatArray | None = None
 
     @classmethod
     def fitted(cls, batches: Iterable[Sequence[Scored]], bundle: Bundle, choice: Choice) -> Self:
         """Return the rule as all records of the dumps ask for.
 
-        The review line goes down to where the papers above it are still expected to be exactly right in the share that
-        the tagger's own was fitted to, by how often training papers as sure as each were (`drift.Reference`).
+        The line is the lowest above which all tags of a paper are expected to be right in the share of papers that the
+        tagger's own line was fitted to.
         """
         values = array("d", chain.from_iterable(item.probabilities or () for batch in batches for item in batch))
         scores = np.frombuffer(values, dtype=np.float64).reshape(-1, len(bundle.taxonomy.ids))
         reference, decision, rule = bundle.reference, bundle.decision, cls(choice)
         if choice.adjust and reference:
             rule = replace(rule, found=estimate(scores, reference.prevalence))
-            confidence = decision.confidence(rule.adjusted(scores, bundle)).min(axis=1)
-            right = reference.expected_right(confidence)
-            if not np.isnan(right).any():
-                rule = replace(rule, review=review_line(confidence, right, decision.right))
+        probabilities = rule.adjusted(scores, bundle)
+        if choice.adjust:
+            told = bundle.taxonomy.encode(choice.areas or bundle.taxonomy.ids)
+            right = _right(probabilities, decision.tags(probabilities), told).rest[:, 0]
+            rule = replace(rule, line=review_line(right, right, decision.right))
         if choice.min_precision is None:
             return rule
         thresholds = bundle.decision.thresholds
@@ -174,8 +176,10 @@ class Rule:
         coverage = np.array([item.coverage for item in papers], dtype=np.float64)
         probabilities = self.adjusted(scores, bundle)
         all_tags, confidence = decision.tags(probabilities), decision.confidence(probabilities)
-        review = decision.review if self.review is None else self.review
-        tags, doubtful = all_tags & told, (confidence < review) & told
+        tags, doubtful = all_tags & told, confidence < decision.review
+        if self.line is not None:
+            doubtful = _right(probabilities, all_tags, told).doubtful(self.line)
+        doubtful &= told
         if self.least is not None:
             doubtful |= tags & (probabilities < self.least)
         far = bundle.reference.far_off(coverage) if bundle.reference else np.zeros(len(papers), dtype=np.bool_)
@@ -190,6 +194,35 @@ class Rule:
 def named(batch: Iterable[Scored], unique: UniqueIds) -> list[Scored]:
     """Return the records with an id of their own for each paper."""
     return [item._replace(id=unique(str(item.id))) if item.probabilities else item for item in batch]
+
+
+class _Right(NamedTuple):
+    """With which probability the tags of papers, made or not, are right.
+
+    Attributes
+    ----------
+    order
+        (m, k) int: areas of each paper, the least sure first.
+    rest
+        (m, k) float64: probability that this area and all surer ones are right.
+    """
+
+    order: IntArray
+    rest: FloatArray
+
+    def doubtful(self, line: float) -> BoolArray:
+        """Return the fewest areas of each paper without which all others are right with at least this probability."""
+        found = np.zeros(self.order.shape, dtype=np.bool_)
+        np.put_along_axis(found, self.order, self.rest < line, axis=1)
+        return found
+
+
+def _right(probabilities: FloatArray, tags: BoolArray, told: BoolArray) -> _Right:
+    """Return how sure (m, k) tags are, those of areas that are not told beyond doubt."""
+    right = np.where(told, np.where(tags, probabilities, 1 - probabilities), 1.0)
+    order = np.argsort(right, axis=1, kind="stable")
+    surest_first = np.take_along_axis(right, order, axis=1)[:, ::-1]
+    return _Right(order, np.cumprod(surest_first, axis=1)[:, ::-1])
 
 
 def _paper(
