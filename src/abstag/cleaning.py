@@ -11,7 +11,10 @@ _MAX_PASSES = 8
 _MAX_SIGNS = 2000
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0xAD, 0x200B, 0x2060, 0xFEFF))
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b\u2060\ufeff]+")
+_LONE = "–—…‘’“”×αβγδεζηθικλμνξοπρστυφχψωΓΔΘΛΠΣΦΨΩàáâãäåçèéêëìíîïñòóôõöøùúûüß→←∞∈≤≥≈√∼"  # no mojibake unless two meet
+_SUSPECT = re.compile(f"[^\t\n\r -~{_LONE}]|[{_LONE}]{{2}}")
+_MATH_LETTER = re.compile("[\u2100-\u214f\U0001d400-\U0001d7ff]")
 _MATH_LETTERS = {
     code: plain
     for code in (*range(0x2100, 0x2150), *range(0x1D400, 0x1D800))
@@ -33,6 +36,7 @@ _COMPOUND = (
     "|free|guided|conditioned|dependent|efficient|dimensional|observable|readable|tun(?:ed|ing)|train(?:ed|ing)"
 )
 _BROKEN_WORD = re.compile(rf"(?<![\w-])([^\W\d_]{{2,60}}+)-\s++(?!(?:{_APART})\b)(?=[a-z]{{2}})(({_COMPOUND})\b)?")
+_HYPHEN_SPACE = re.compile(r"-\s")
 _DASHES = re.compile(r"(?<=\s)-{2,3}(?=\s)|(?<=[\w%)])-{2,3}(?=[\w(])")
 
 _FLAT = r"\{(?:[^{}\\]|\\.){0,500}+\}"
@@ -93,8 +97,10 @@ def _passed(text: str) -> str:
     text = _plain_characters(text)
     if "<" in text:
         text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
-    if "-" in text:
-        text = _DASHES.sub(_dash, _BROKEN_WORD.sub(_mended, text))
+    if _HYPHEN_SPACE.search(text):
+        text = _BROKEN_WORD.sub(_mended, text)
+    if "--" in text:
+        text = _DASHES.sub(_dash, text)
     if "\\" in text or "$" in text:
         text = _without_latex(text)
     if "~" in text:
@@ -110,13 +116,19 @@ def _passed(text: str) -> str:
 
 def _plain_characters(text: str) -> str:
     if not text.isascii():
-        text = _fixed(_SURROGATES.sub("\ufffd", text)).translate(_MATH_LETTERS)
+        text = _plain_letters(_fixed(_SURROGATES.sub("\ufffd", text)))
     if "&" in text:
         text = _ENTITY.sub(_unescaped, text)
-    return text.translate(_CONTROL)
+    return _CONTROL.sub("", text)
+
+
+def _plain_letters(text: str) -> str:
+    return text.translate(_MATH_LETTERS) if _MATH_LETTER.search(text) else text
 
 
 def _fixed(text: str) -> str:
+    if not _SUSPECT.search(text):
+        return text
     import ftfy
 
     return ftfy.fix_text(text, unescape_html=False, uncurl_quotes=False, explain=False)
@@ -149,12 +161,12 @@ def _converted(island: str) -> str:
     latex = _OPERATOR.sub(_spaced, _IGNORED.sub("", re.sub(r"\\[cdt]frac(?![a-zA-Z])", r"\\frac", latex)))
     latex = _NAME.sub(_known_or_bare, latex)
     try:
-        text: str = _converter().latex_to_text(latex)
+        text: str = _converter().latex_to_text(latex, latex_context=_grammar())
     except Exception:  # the library raises many kinds on what is no LaTeX; the text then stays as it is
         return island
     if "%s" in text and "%s" not in island:  # a template that the library could not fill
         return island
-    return _ROOT.sub(r"√\1", unicodedata.normalize("NFC", text.translate(_MATH_LETTERS)))
+    return _ROOT.sub(r"√\1", unicodedata.normalize("NFC", _plain_letters(text)))
 
 
 def _gap(dropped: re.Match[str]) -> str:
@@ -181,3 +193,10 @@ def _converter() -> Any:
     context = get_default_latex_context_db()
     context.add_context_category("kept", prepend=True, macros=[MacroTextSpec(*item) for item in _SYMBOLS.items()])
     return LatexNodes2Text(latex_context=context, math_mode="text", keep_comments=True)
+
+
+@cache
+def _grammar() -> Any:
+    from pylatexenc.latexwalker import get_default_latex_context_db
+
+    return get_default_latex_context_db()
