@@ -11,7 +11,10 @@ _MAX_PASSES = 8
 _MAX_SIGNS = 2000
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b\u2060\ufeff]+")
+_CONTROL = re.compile(
+    "\xad\\s*\n\\s*|[\0-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+"
+)
+_DOTLESS = re.compile("ı(?=[\u0300-\u036f])")
 _LONE = "–—…‘’“”×αβγδεζηθικλμνξοπρστυφχψωΓΔΘΛΠΣΦΨΩàáâãäåçèéêëìíîïñòóôõöøùúûüß→←∞∈≤≥≈√∼"  # no mojibake unless two meet
 _SUSPECT = re.compile(f"[^\t\n\r -~{_LONE}]|[{_LONE}]{{2}}")
 _MATH_LETTER = re.compile("[\u2100-\u214f\U0001d400-\U0001d7ff]")
@@ -23,12 +26,19 @@ _MATH_LETTERS = {
 _ENTITY = re.compile(r"&(?:amp;)*(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 _ATTRIBUTES = r"(?:\s+[\w:-]{1,40}\s*=\s*(?:\"[^<>\"]{0,300}+\"|'[^<>']{0,300}+'|[^\s<>\"'=]{1,300}+)){0,9}+\s*/?>"
+_MATH_TAG = "math|semantics|m(?:i|o|n|row|sup|sub|subsup|frac|sqrt|over|under|text|style|fenced|space)"
 _BLOCK = "p|br|div|li|ul|ol|title|sec|table|tr|td|h[1-6]|abstract"
 _INLINE = "i|b|u|em|strong|sub|sup|span|a|tt|code|italic|bold|underline|sc|font|small|xref|ext-link|inline-formula"
+_INLINE += "|inf|scp|roman|monospace|tex-math|alternatives"
 _BLOCK_TAG = re.compile(
     rf"</?(?:(?:ns\d:)?(?:{_BLOCK})|(?:jats|mml|tex)[:-][\w-]{{1,40}}+){_ATTRIBUTES}", re.IGNORECASE
 )
-_INLINE_TAG = re.compile(rf"</?(?:jats:|ns\d:)?(?:{_INLINE}){_ATTRIBUTES}", re.IGNORECASE)
+_INLINE_TAG = re.compile(rf"</?(?:(?:jats|mml|ns\d):)?(?:{_INLINE}|{_MATH_TAG}){_ATTRIBUTES}", re.IGNORECASE)
+_NO_TEXT = re.compile(
+    r"<!--(?:(?!<!--).){0,9999}?-->|<(script|style)(?:\s[^<>]{0,300})?>[^<]{0,9999}</\1\s{0,9}>|<img\s[^<>]{0,999}>"
+    r"|<!\[CDATA\[|\]\]>",
+    re.IGNORECASE | re.DOTALL,
+)
 
 _APART = "and|or|to|but|nor|vs|versus|than|that|which|the|is|are|we|by|for|with|in|on|as|it|from"
 _COMPOUND = (
@@ -62,6 +72,7 @@ _IGNORED = re.compile(
     r"|limits|smash|noindent|xspace|protect|verb)(?![a-zA-Z])|(?:href|(?:text)?color)\s*\{[^{}]*\})\s*"
 )
 _OPERATOR = re.compile(r"((?<=[\w})]))?\\(log|ln|exp|sin|cos|min|max|sup|inf)(?![a-zA-Z])\s*((?=[^\W_]|\\))?")
+_ESCAPED_BREAK = re.compile(r"(?:(?:\\[nrt]){2,9}+|(?<=[.!?:;])\\[nrt])(?=\s|\Z|[A-Z])")
 _CODE_POINT = re.compile(r"\\u(?:nicode\{x([0-9a-fA-F]{2,4})\}|([0-9a-fA-F]{4}))")
 _SYMBOLS = {"url": "%s", "ne": "≠", "neg": "¬", "land": "∧", "lor": "∨"}
 _NAME = re.compile(r"\\([a-zA-Z]+)\*?(?=(\{[^}\s])?)")
@@ -96,7 +107,9 @@ def clean(text: str) -> str:
 def _passed(text: str) -> str:
     text = _plain_characters(text)
     if "<" in text:
-        text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
+        text = _BLOCK_TAG.sub(" ", _INLINE_TAG.sub("", _NO_TEXT.sub(" ", text)))
+    if "ı" in text:
+        text = _DOTLESS.sub("i", text)
     if _HYPHEN_SPACE.search(text):
         text = _BROKEN_WORD.sub(_mended, text)
     if "--" in text:
@@ -116,7 +129,7 @@ def _passed(text: str) -> str:
 
 def _plain_characters(text: str) -> str:
     if not text.isascii():
-        text = _plain_letters(_fixed(_SURROGATES.sub("\ufffd", text)))
+        text = _plain_letters(_fixed(_SURROGATES.sub("\ufffd", text))).replace("\u2010", "-").replace("\u2011", "-")
     if "&" in text:
         text = _ENTITY.sub(_unescaped, text)
     return _CONTROL.sub("", text)
@@ -149,7 +162,7 @@ def _dash(dashes: re.Match[str]) -> str:
 def _without_latex(text: str) -> str:
     if text.count("{") + text.count("\\") + text.count("$") > _MAX_SIGNS:
         return text
-    text = _CODE_POINT.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
+    text = _CODE_POINT.sub(lambda code: chr(int(code[1] or code[2], 16)), _ESCAPED_BREAK.sub(" ", text))
     text = _LETTER.sub(r"\1{}", text)
     return _ISLAND.sub(lambda island: _converted(island.group()), _DROPPED.sub(_gap, text))
 

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from abstag import __version__, readers
+from abstag.abstracts import Fault, fault, own
 from abstag.cleaning import clean
 from abstag.corpus import MANIFEST, RECORDS, REJECTS, content_fingerprint, schema
 from abstag.duplicates import group
 from abstag.errors import ArtifactError, DataError
 from abstag.files import new_folder, read_json, storable, to_json, write_json
 from abstag.labels import RANK, Agreement, Label, LabelTable, resolve
+from abstag.languages import LANGUAGES, english, foreign, words
 from abstag.progress import progress
 from abstag.records import BoolArray, Record, Reject, content_id, title_key
 from abstag.taxonomy import Taxonomy
@@ -24,21 +26,37 @@ MIN_WORDS = 5
 
 
 class CleanRecord(NamedTuple):
-    """A record that has passed cleaning, with its id."""
+    """A record that has passed cleaning, with its id, and the code of its language where that is not English."""
 
     id: str
     title: str
     abstract: str
     raw: Record
+    language: str | None = None
 
 
 def cleaned(record: Record) -> CleanRecord | Reject:
-    """Return the record with clean texts and the id that it brings, else that of its texts; a reject of too little."""
-    title, abstract = clean(record.title or ""), clean(record.abstract)
-    if len(abstract.split()) < MIN_WORDS:
-        detail = f"{len(abstract.split())} words after cleaning, at least {MIN_WORDS} needed"
-        return Reject(record.file, record.n, record.line, "too short", detail, record.title, record.id, record.raw)
-    return CleanRecord(record.id or content_id(title, abstract), title, abstract, record)
+    """Return the record with clean texts and the id that it brings, else that of its texts; a reject of no abstract.
+
+    The abstract is the author's English one, without copyright, keywords and what else dumps put around it.
+    """
+    title, abstract = clean(record.title or ""), own(clean(english(record.abstract)))
+    found = _fault(title, abstract)
+    if found:
+        return Reject(record.file, record.n, record.line, *found, record.title, record.id, record.raw)
+    return CleanRecord(record.id or content_id(title, abstract), title, abstract, record, foreign(abstract))
+
+
+def _fault(title: str, abstract: str) -> Fault | None:
+    if not abstract:
+        return Fault("no abstract", "nothing but markup, a heading or a notice")
+    if len(abstract) <= len(title) + 20 and title_key(abstract) == title_key(title):
+        return Fault("title only", abstract[:100])
+    if words(abstract) < MIN_WORDS:
+        return fault(abstract) or Fault(
+            "too short", f"{words(abstract)} words after cleaning, at least {MIN_WORDS} needed"
+        )
+    return fault(abstract)
 
 
 class UniqueIds:
@@ -243,6 +261,7 @@ def _manifest(gathered: _Gathered, columns: Mapping[str, list[Any]], taxonomy: T
         "rejects": rejects,
         "reject_reasons": dict(Counter(reject.reason for reject in gathered.rejects)),
         "duplicates": records - len(set(columns["group"])),
+        "languages": dict(Counter(record.language for record in gathered.records if record.language).most_common()),
         "labelled": {source: counted[source] for source in RANK if counted[source]},
         "fingerprint": content_fingerprint(columns, taxonomy),
         "sources": gathered.sources,
@@ -271,4 +290,7 @@ def manifest_summary(manifest: Mapping[str, Any]) -> str:
         f"label rows without a record: {unmatched}; cells on which labels differ: {differing}",
         f"fingerprint: {manifest['fingerprint']}",
     ]
+    if manifest["languages"]:
+        named = ", ".join(f"{count} {LANGUAGES[code]}" for code, count in manifest["languages"].items())
+        lines.insert(3, f"not English: {named}")
     return "\n".join(lines)

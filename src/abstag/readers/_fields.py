@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from abstag.abstracts import Fault, fault
 from abstag.records import Record, Reject
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -13,17 +14,6 @@ _LINKED = re.compile(
 )
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]{1,300}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PLACEHOLDER = re.compile(
-    r"[\W_]*(?:n/?a|nan|null|none|tb[ad]|todo|to appear|coming soon|(?:no )?abstract(?: is)? (?:not |un)?available|"
-    r"no abstract(?: provided)?|not available)?[\W_]*",
-    re.IGNORECASE,
-)
-_WITHDRAWN = re.compile(
-    r"\W*(?:(?:this|the)\s+(?:arxiv\s+)?(?:paper|submission|article|manuscript|preprint|work|version)\s+"
-    r"(?:has\s+been|was|is)\s+)?(?:temporarily\s+)?(?:withdrawn|retracted)\b",
-    re.IGNORECASE,
-)
-_WITHDRAWN_WORDS = 40
 _OPENINGS = (
     "We|In|This|These|The|An?|Our|To|It|Background|Motivation|Objectives?|Purpose|Aims?|Introduction|Recent(?:ly)?"
 )
@@ -56,13 +46,6 @@ class Place(NamedTuple):
     line: int | None
 
 
-class Fault(NamedTuple):
-    """Why a paper cannot be used: a fixed phrase, and detail."""
-
-    reason: str
-    detail: str = ""
-
-
 def item(fields: Mapping[str, object], place: Place) -> Record | Reject:
     """Return the record, or the reject that says why there is none.
 
@@ -74,9 +57,9 @@ def item(fields: Mapping[str, object], place: Place) -> Record | Reject:
     """
     title, name = text(fields.get("title")), identifier(fields.get("id"))
     abstract, sure = fields.get("abstract"), _flag(fields.get("sure"))
-    fault = abstract_fault(abstract) or _sure_fault(fields.get("sure"), sure)
-    if fault:
-        return Reject(*place, *fault, title, name)
+    found = fault(abstract) or _sure_fault(fields.get("sure"), sure)
+    if found:
+        return Reject(*place, *found, title, name)
     return Record(
         *place,
         abstract=text(abstract) or "",
@@ -90,18 +73,6 @@ def item(fields: Mapping[str, object], place: Place) -> Record | Reject:
         judged=_areas(fields.get("judged")) or None,
         sure=sure is not False,
     )
-
-
-def abstract_fault(abstract: object) -> Fault | None:
-    """Return why this is no abstract, None if it may be one."""
-    if not isinstance(abstract, str) or not abstract.strip():
-        kind = "missing or null" if abstract is None else "blank" if isinstance(abstract, str) else "not a text"
-        return Fault("no abstract", kind)
-    if len(abstract) <= 100 and _PLACEHOLDER.fullmatch(abstract):
-        return Fault("placeholder abstract", abstract.strip()[:100])
-    if _WITHDRAWN.match(abstract) and len(abstract[:1000].split()) <= _WITHDRAWN_WORDS:
-        return Fault("withdrawn", abstract.strip()[:100])
-    return None
 
 
 def headless(abstract: str) -> str:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element
 
-from abstag.readers._fields import Fault, doi, linked_id, year
+from abstag.abstracts import Fault
+from abstag.readers._fields import doi, linked_id, year
 
 Fields = dict[str, object]
 

@@ -4,7 +4,9 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from abstag.readers._fields import Place, abstract_fault, item
+from abstag.abstracts import fault
+from abstag.languages import words
+from abstag.readers._fields import Place, item
 from abstag.readers._headings import END, HASHES, RULE, Heading, heading
 from abstag.readers._mapping import refuse_mapping
 from abstag.records import Record, Reject
@@ -39,7 +41,7 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
     n, current = 0, Heading(None, None)
     for line, lines in _paragraphs(io.TextIOWrapper(stream, encoding="utf-8")):
         text = " ".join(lines)
-        found = heading(text) if len(lines) == 1 and not abstract_fault(text) else None
+        found = heading(text) if len(lines) == 1 and not fault(text) else None
         if found:
             current = found.after(current)
             continue
@@ -48,12 +50,12 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 
 
 def _item(text: str, place: Place, current: Heading) -> Record | Reject:
-    words = len(text.split())
-    if abstract_fault(text) is None:
-        if words < _SHORT or (words < _UNFINISHED and not END.search(text)):
-            return Reject(*place, "too short", f"{words} words: {text[:80]}")
-        if words >= _LONG:
-            return Reject(*place, "too long", f"{words} words; abstracts need blank lines between them")
+    count = words(text)
+    if fault(text) is None:
+        if count < _SHORT or (count < _UNFINISHED and not END.search(text)):
+            return Reject(*place, "too short", f"{count} words: {text[:80]}")
+        if count >= _LONG:
+            return Reject(*place, "too long", f"{count} words; abstracts need blank lines between them")
     return item({"abstract": text, "venue": current.venue, "year": current.year}, place)
 
 

@@ -5,8 +5,9 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from abstag.abstracts import Fault
 from abstag.errors import DataError
-from abstag.readers._fields import Fault, Place, columns, item
+from abstag.readers._fields import Place, columns, item
 from abstag.records import Record, Reject
 
 NAME = "table"

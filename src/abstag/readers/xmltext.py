@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
+from abstag.abstracts import Fault
 from abstag.errors import DataError
 from abstag.readers._elements import elements
-from abstag.readers._fields import Fault, Place, item
+from abstag.readers._fields import Place, item
 from abstag.readers._mapping import refuse_mapping
 from abstag.readers._vocabularies import KNOWN, PAPERS, fields
 from abstag.records import Record, Reject

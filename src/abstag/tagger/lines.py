@@ -12,6 +12,7 @@ from abstag.bundle import Bundle
 from abstag.decision import review_line
 from abstag.errors import ConfigError
 from abstag.ingest import CleanRecord, UniqueIds, cleaned
+from abstag.languages import LANGUAGES
 from abstag.prevalence import adjusted, estimate
 from abstag.records import BoolArray, Documents, FloatArray, IntArray, Record, Reject, title_key
 
@@ -56,7 +57,7 @@ class Scored(NamedTuple):
     """A record as it was scored: a paper with (k,) calibrated probabilities, or a reject with a reason.
 
     ``trained_on`` says that the tagger has learnt from the paper, ``coverage`` which share of its terms it knows (None
-    where it has no vocabulary), ``terms`` which moved the scores most.
+    where it has no vocabulary), ``terms`` which moved the scores most, ``language`` the code of one that is not English.
     """
 
     id: str | None
@@ -68,6 +69,7 @@ class Scored(NamedTuple):
     coverage: float | None = None
     terms: list[list[tuple[str, float]]] | None = None
     reason: str | None = None
+    language: str | None = None
 
 
 def score(items: Sequence[Record | Reject], bundle: Bundle, *, explain: bool = False) -> list[Scored]:
@@ -92,7 +94,8 @@ def _scored(
 ) -> Scored:
     raw = paper.raw
     trained_on = bundle.trained_on(paper.id, title_key(raw.title))
-    return Scored(paper.id, raw.file, raw.n, paper.title or None, probabilities, trained_on, coverage, terms)
+    scored = Scored(paper.id, raw.file, raw.n, paper.title or None, probabilities, trained_on, coverage, terms)
+    return scored._replace(language=paper.language)
 
 
 class Decided(NamedTuple):
@@ -183,7 +186,8 @@ class Rule:
         if self.least is not None:
             doubtful |= tags & (probabilities < self.least)
         far = bundle.reference.far_off(coverage) if bundle.reference else np.zeros(len(papers), dtype=np.bool_)
-        doubtful |= tags & far[:, None]
+        foreign = np.array([item.language is not None for item in papers], dtype=np.bool_)
+        doubtful |= tags & (far | foreign)[:, None]
         areas = [(place, taxonomy.ids[place]) for place in np.flatnonzero(told).tolist()]
         rows = zip(probabilities.tolist(), tags.tolist(), doubtful.tolist(), far.tolist(), strict=True)
         lines = [_paper(item, areas, *next(rows)) if item.probabilities else _line(item) for item in batch]
@@ -235,7 +239,9 @@ def _paper(
 ) -> dict[str, Any]:
     sure = [area for place, area in areas if tags[place] and not doubtful[place]]
     uncertain, reason = [area for place, area in areas if doubtful[place]], None
-    if far:
+    if item.language:
+        reason = f"not English: {LANGUAGES[item.language]}"
+    elif far:
         reason = f"unlike the training papers: {item.coverage:.0%} of its terms are known"
     elif uncertain:
         reason = f"unsure of {', '.join(uncertain)}"
