@@ -4,6 +4,7 @@ import subprocess
 import sys
 import unicodedata
 
+import ftfy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +71,16 @@ def test_plain_text_survives(text: str) -> None:
         ("in the real-\n  world, decision- making", "in the real-world, decision-making"),
         (" wrapped\r\n  lines\tand\u00a0spaces ", "wrapped lines and spaces"),
         ("lone \ud800 half", "lone \ufffd half"),
+        ("zero\u200cwidth \u202aleft\u202c \u2066right\u2069\u200f", "zerowidth left right"),
+        ("opti\xad\n  mization and opti\u2010\nmization, non\u2011linear", "optimization and optimization, non-linear"),
+        ("nai\u0308ve and na\u0131\u0308ve", "naïve and naïve"),
+        ("H<jats:sub>2</jats:sub>O <jats:italic>is</jats:italic> 10<inf>3</inf>", "H2O is 103"),
+        ("<mml:math><mml:mi>x</mml:mi><mml:mo>=</mml:mo><mml:mn>2</mml:mn></mml:math> holds", "x=2 holds"),
+        ("&lt;p&gt;a &amp;lt;i&amp;gt;b&amp;lt;/i&amp;gt;&lt;/p&gt;", "a b"),
+        ("<![CDATA[<p>We</p>]]> go<!-- not <i>here</i> --> on", "We go on"),
+        ("<script>f(1)</script>We<style type='a'>p{}</style> <img src='a.png'/> see", "We see"),
+        ("Ã¢â‚¬Å“twiceÃ¢â‚¬\x9d", "“twice”"),
+        ("One.\\n\\nTwo.\\tThree", "One. Two. Three"),
     ],
 )
 def test_other_dirt(raw: str, plain: str) -> None:
@@ -129,6 +140,10 @@ HOSTILE = [
     "[a](",
     "\\cite[",
     "~",
+    "<!--",
+    "<script>",
+    "\xad ",
+    "Ã©",
 ]
 
 
@@ -153,6 +168,13 @@ def test_work_grows_with_the_text(piece: str, monkeypatch: pytest.MonkeyPatch) -
         handed, text = 0, (piece * n)[:n]
         clean(text)
         assert handed <= cleaning._MAX_PASSES * n
+
+
+@settings(max_examples=400)
+@given(st.text(st.sampled_from(cleaning._LONE + " ab.?1-\n"), max_size=40))
+def test_what_ftfy_is_not_asked_it_would_not_change(text: str) -> None:
+    if not cleaning._SUSPECT.search(text):
+        assert ftfy.fix_text(text, unescape_html=False, uncurl_quotes=False) == text
 
 
 def test_libraries_are_imported_on_use() -> None:

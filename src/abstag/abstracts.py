@@ -68,7 +68,7 @@ _HEADING = re.compile(
     rf"|\s(?=(?:{_FIRST})\b)|(?=[A-Z][a-z]*\s[a-z]))|ABSTRACT\s(?=[A-Z][a-z]|A\s))"
 )
 _HEAD_NOTICE = re.compile(
-    rf"\A{_OPENING}(?:B\.\s?V\.|S\.\s?A\.|[^.]){{2,200}}?(?:(?<=\.V\.|\.A\.)|\.)\s*(?=[A-Z\"“(])"
+    rf"\A{_OPENING}(?![^.]{{0,200}}\b(?:we|our)\b)(?:B\.\s?V\.|S\.\s?A\.|[^.]){{2,200}}?(?:(?<=\.V\.|\.A\.)|\.)\s*(?=[A-Z\"“(])"
     r"(?:(?:All [Rr]ights [Rr]eserved|Published by (?:B\.\s?V\.|[^.]){3,80}"
     r"|Use permitted under (?:\(CC[^)]{0,30}\)|\d\.\d|[^.]){3,150})\.\s*)*"
 )

@@ -64,13 +64,15 @@ _SCRIPT = (
 _OTHER_SCRIPT, _NOT_ENGLISH = re.compile(f"[{_SCRIPT}]"), re.compile(r"[^\W\d_a-zA-Z]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _HEADING = (
-    "Abstract|ABSTRACT|Abstrak|Résumé|RÉSUMÉ|Resumen|RESUMEN|Resumo|RESUMO|Zusammenfassung|Riassunto|Özet|Streszczenie"
+    r"(?:Abstrak|R[ée]sum[ée]|RÉSUMÉ|Resumen|Resumo|RESUM[EO]N?|Zusammenfassung|Riassunto|Özet|Streszczenie)"
+    r"\s?[\]】):.—–]"
 )
+_OTHER_HEADING = re.compile(rf"\W{{0,5}}{_HEADING}")
 _PIECE = re.compile(  # where a sentence, a labelled part or another script begins
-    rf"\n+|(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])|(?=[\[【(]?\b(?:{_HEADING})\b\s?[\]】):.—–])"
-    rf"|(?<=[\x21-\x7e])\s*(?=[\[【(]?[{_SCRIPT}]{{2}})"
+    rf"\n+|(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])|(?=[\[【(]?\b(?:{_HEADING}|A(?:bstract|BSTRACT)\s?[\]】):.—–]))"
+    rf"|(?<=[0-9A-Za-z.,;:!?)\]])\s*(?=[\[【(]?[{_SCRIPT}]{{2}})"
 )
-_ENOUGH, _LETTERS = 20, 10
+_ENOUGH, _LETTERS = 20, 3
 _SHARE, _SURE, _DOUBT, _LONGEST = 0.2, 0.5, 0.05, 2000
 
 
@@ -113,7 +115,7 @@ def english(text: str) -> str:
 def _is_english(piece: str) -> bool | None:
     """Return whether a sentence is English, None where it does not tell."""
     low = piece.lower()
-    if len(_OTHER_SCRIPT.findall(low)) * 3 > sum(map(str.isalpha, low)):
+    if _OTHER_HEADING.match(piece) or len(_OTHER_SCRIPT.findall(low)) * 3 > sum(map(str.isalpha, low)):
         return False
     ours, theirs = len(_ENGLISH.findall(low)), len(_OTHER.findall(low))
     return None if ours == theirs or max(ours, theirs) < 2 else ours > theirs
