@@ -57,7 +57,7 @@ class Scored(NamedTuple):
     """A record as it was scored: a paper with (k,) calibrated probabilities, or a reject with a reason.
 
     ``trained_on`` says that the tagger has learnt from the paper, ``coverage`` which share of its terms it knows (None
-    where it has no vocabulary), ``terms`` which moved the scores most, ``language`` the code of one that is not English.
+    where it has no vocabulary), ``terms`` which moved the scores most, ``language`` the code of another than English.
     """
 
     id: str | None
