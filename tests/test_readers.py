@@ -279,7 +279,7 @@ class TestJson:
             (None, "no abstract"),
             ("  ", "no abstract"),
             (3, "no abstract"),
-            ([A], "no abstract"),
+            ([3], "no abstract"),
             ("N/A", "placeholder abstract"),
             ("none", "placeholder abstract"),
             ("[No abstract available]", "placeholder abstract"),
@@ -315,7 +315,7 @@ class TestJson:
         assert [item.reason if isinstance(item, Reject) else "" for item in found] == [
             "",
             "bad JSON",
-            "bad JSON",
+            "no abstract",
             "bad JSON",
             "not an object",
             "not an object",
@@ -331,7 +331,7 @@ class TestJson:
         lines[0] = "some log output"
         assert reasons(write(tmp_path, "b.jsonl", "\n".join(lines))) == ["bad JSON", "", ""]
 
-    @pytest.mark.parametrize("end", ['{"abstract": "cut', "{bad}]", '{"abstract": NaN}]', "1" * 5000 + "]", "", "}"])
+    @pytest.mark.parametrize("end", ['{"abstract": "cut', "{bad}]", "1" * 5000 + "]", "", "}"])
     def test_broken_array_gives_what_came_before(self, tmp_path: Path, end: str) -> None:
         text = "[" + "".join(f"{json.dumps({'abstract': A})}," for _ in range(300)) + end
         found = items(write(tmp_path, "a.json", text))
