@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from abstag.readers._fields import doi, linked_id, text, year
-from abstag.readers._json_papers import ABSTRACTS, TITLES, WRAPPERS, folded
+from abstag.readers._json_papers import ABSTRACTS, TITLES, WRAPPERS, Found, folded
 
 _IDS = ("id", "forum", "paperid", "corpusid", "key", "citationkey")
 _VENUES = (
-    *("venue", "conference", "booktitle", "journal", "publicationvenue", "primarylocation", "hostvenue"),
+    *("venue", "conference", "booktitle", "publicationvenue", "primarylocation", "hostvenue", "journal", "so"),
     *("containertitle", "publicationtitle", "proceedingstitle", "conferencename"),
 )
 _DATES = (
@@ -18,7 +18,8 @@ _DATES = (
     *("publicationdate", "publishedat", "date", "updatedate", "starttime"),
 )
 _CATALOGUED = ("externalids", "containertitle", "itemtype", "abstractinvertedindex", "openalex")
-_ARXIV_ID = re.compile(r"(?:https?://arxiv\.org/abs/)?(\d{4}\.\d{4,5}(?:v\d+)?)")
+_ARXIV_ID = re.compile(r"\d{4}\.\d{4,5}(?:v\d{1,2})?")
+_HEADING = re.compile(r"\s*<(?:jats:)?title>\s*abstract\s*</(?:jats:)?title>", re.IGNORECASE)
 _PAPERS = re.compile(r"(?i)\b(?:posters?|orals?|spotlights?|papers?|contributed)\b(?! session)")
 _EVENTS = re.compile(
     r"(?i)\b(?:workshops?|tutorials?|socials?|breaks?|talks?|keynotes?|affinity|expo|competitions?|demos?|demonstrations?|"
@@ -28,47 +29,7 @@ _EVENTS = re.compile(
 _LONGEST = 100_000
 
 
-def fields(paper: Mapping[str, object], key: str | None, mapped: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a paper for `_fields.item`, those ``mapped`` as they are.
-
-    ``key`` is the paper's key in an object, the id where it has none.
-
-    The abstract is the first with a text under an abstract's name, English ones first, else an inverted index put
-    together, else, if the paper is arXiv's and has no field for an abstract, its ``summary``. What machines wrote
-    (``tldr``, ``ai_summary``, …) is none. The id is the DOI in records of catalogues (OpenAlex, Crossref, Semantic
-    Scholar, DBLP, Zotero), else the source's own.
-    """
-    flat = _flat(paper)
-    venue = next(filter(None, (_named(flat.get(name)) for name in _VENUES)), None) or _group(flat)
-    if venue is None and flat.get("categories") and (flat.get("versions") or flat.get("updatedate")):
-        venue = "arXiv"
-    venue = text(mapped["venue"]) if "venue" in mapped else venue
-    found = flat | {
-        "title": next(filter(None, (_said(flat.get(name)) for name in TITLES)), None),
-        "abstract": _abstract(flat),
-        "id": _id(flat) or key,
-        "venue": venue,
-        "year": year(flat.get("year"), venue) or _dated(flat),
-        "keywords": flat.get("keywords") or flat.get("keyword") or _tags(flat.get("tags")),
-        "primary_area": flat.get("primaryarea"),
-    }
-    return found | mapped
-
-
-def kind(paper: Mapping[str, object]) -> str | None:
-    """Return what a paper says that it is, if that is none: a workshop, a talk, a break, an attachment."""
-    flat = _flat(paper)
-    names = [name for name in ("eventtype", "itemtype") if name in flat] or (["type"] if "starttime" in flat else [])
-    said = " ".join(filter(None, (_said(value) for key, value in paper.items() if folded(key) in names)))
-    return (said or None) if _EVENTS.search(said) and not _PAPERS.search(said) else None
-
-
-def lifted(value: object) -> object:
-    """Return what OpenReview's ``{"value": …}`` holds, anything else as it is."""
-    return value["value"] if isinstance(value, dict) and "value" in value else value
-
-
-def _flat(paper: Mapping[str, object]) -> dict[str, object]:
+def flattened(paper: Mapping[str, object]) -> dict[str, object]:
     """Return the fields by folded key, with those of the objects that it wraps; blanks do not hide what others say."""
     wrapped = [
         inner
@@ -84,12 +45,55 @@ def _flat(paper: Mapping[str, object]) -> dict[str, object]:
     return flat
 
 
+def fields(flat: Mapping[str, object], found: Found, mapped: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields for `_fields.item` of a paper that is flattened, those ``mapped`` as they are.
+
+    Where it has no id, its key in an object is; where no venue, the names of the lists around it, if there is a year.
+
+    The abstract is the first with a text under an abstract's name, English ones first, else an inverted index put
+    together, else, if the paper is arXiv's and has no field for an abstract, its ``summary``. What machines wrote
+    (``tldr``, ``ai_summary``, …) is none. The id is the DOI in records of catalogues (OpenAlex, Crossref, Semantic
+    Scholar, DBLP, Zotero), else the source's own.
+    """
+    venue = next(filter(None, (_named(flat[name]) for name in _VENUES if name in flat)), None) or _group(flat)
+    own = _id(flat) or found.key
+    snapshot = flat.get("categories") and (flat.get("versions") or flat.get("updatedate"))
+    if venue is None and (snapshot or (isinstance(own, str) and _ARXIV_ID.fullmatch(own))):
+        venue = "arXiv"
+    if venue is None and year(found.path):
+        venue = found.path
+    venue = text(mapped["venue"]) if "venue" in mapped else venue
+    said = flat | {
+        "title": next(filter(None, (_said(flat[name]) for name in TITLES if name in flat)), None),
+        "abstract": _abstract(flat),
+        "id": own,
+        "venue": venue,
+        "year": year(flat.get("year"), venue) or _dated(flat),
+        "keywords": flat.get("keywords") or flat.get("keyword") or _tags(flat.get("tags")),
+        "primary_area": flat.get("primaryarea"),
+    }
+    return said | mapped
+
+
+def kind(flat: Mapping[str, object]) -> str | None:
+    """Return what a flattened paper says that it is, if that is none: a workshop, a talk, a break, an attachment."""
+    names = [name for name in ("eventtype", "itemtype") if name in flat] or (["type"] if "starttime" in flat else [])
+    said = " ".join(filter(None, (_said(flat[name]) for name in names if name in flat)))
+    return (said or None) if _EVENTS.search(said) and not _PAPERS.search(said) else None
+
+
+def lifted(value: object) -> object:
+    """Return what OpenReview's ``{"value": …}`` holds, anything else as it is."""
+    return value["value"] if isinstance(value, dict) and "value" in value else value
+
+
 def _abstract(flat: Mapping[str, object]) -> object:
     given = {name: _said(flat[name]) or flat[name] for name in ABSTRACTS if name in flat}
     texts = [value for value in given.values() if isinstance(value, str)]
     if not given and _is_arxiv(flat):
         return flat.get("summary")
-    return next((value for value in texts if value.strip()), next(chain(texts, given.values()), None))
+    found = next((value for value in texts if value.strip()), next(chain(texts, given.values()), None))
+    return _HEADING.sub("", found, count=1) if isinstance(found, str) else found
 
 
 def _said(value: object) -> str | None:
@@ -124,7 +128,8 @@ def _id(flat: Mapping[str, object]) -> object:
     named = text(others.get("doi")) or text(flat.get("doi"))
     if named and (own is None or any(name in flat for name in _CATALOGUED) or _is_openalex(own)):
         return doi(named) or named
-    return text(others.get("arxiv")) or own
+    link = linked_id(own) if isinstance(own, str) and "arxiv.org/" in own[:_LONGEST] else None
+    return text(others.get("arxiv")) or link or own
 
 
 def _is_openalex(own: object) -> bool:
@@ -166,7 +171,7 @@ def _dated(flat: Mapping[str, object]) -> int | None:
     first = versions[0] if isinstance(versions, list) and versions else None
     found = year(
         first.get("created") if isinstance(first, dict) else None,
-        *chain.from_iterable(map(_moments, map(flat.get, _DATES))),
+        *chain.from_iterable(_moments(flat[name]) for name in _DATES if name in flat),
     )
     moment = flat.get("cdate")
     if found is None and isinstance(moment, int) and 0 < moment < 4e12:

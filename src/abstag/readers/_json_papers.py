@@ -26,10 +26,21 @@ _STARTS, _ENDS = frozenset(("start_map", "start_array")), frozenset(("end_map", 
 
 
 class Found(NamedTuple):
-    """What stands where a paper may: its value (an exception for one that cannot be held), and its key in an object."""
+    """What stands where a paper may.
+
+    Attributes
+    ----------
+    value
+        The paper, or what stands in its place; an exception for what cannot be held.
+    key
+        Its key, where papers are members of an object.
+    path
+        The names of what is around it but usual ones of lists, joined by spaces.
+    """
 
     value: object
     key: str | None = None
+    path: str = ""
 
 
 class _Frame:
@@ -88,7 +99,10 @@ class _Walk:
                 self._put(value)
             held += 1
             if self._found:
-                yield from self._found
+                path = " ".join(
+                    frame.name for frame in stack if frame.open and frame.name and not _is(_LISTS, frame.name)
+                )
+                yield from (found._replace(path=path) for found in self._found)
                 self._found, held = [], 0
             elif len(stack) > _DEPTH or held > _VALUES:
                 deep, held = len(stack) > _DEPTH, 0

@@ -10,12 +10,12 @@ from typing import Any
 
 from abstag.errors import DataError
 from abstag.readers._fields import Place, item
-from abstag.readers._json_fields import fields, kind, lifted
+from abstag.readers._json_fields import fields, flattened, kind, lifted
 from abstag.readers._json_papers import ABSTRACTS, Found, folded, papers
 from abstag.records import Record, Reject
 
 NAME = "json"
-SUFFIXES = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".js")
 
 _PREFIX = re.compile(  # a guard against inclusion, a script's assignment or call
     r"""\s*(?:\)\]\}'?,?|(?:export\s+)?(?:default\b|(?:var|let|const)\s+[\w$]{1,80}\s*=|[\w$.\[\]"']{1,80}\s*[=(]))\s*"""
@@ -49,8 +49,8 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
     """
     unseen, keys = set(mapping), list[str]()
     abstracts = frozenset((*ABSTRACTS, *map(folded, _STEP.findall(mapping.get("abstract", ""))[:1])))
-    for n, (line, (value, key)) in enumerate(_found(stream, abstracts), 1):
-        place = Place(file, n, line)
+    for n, (line, found) in enumerate(_found(stream, abstracts), 1):
+        place, value = Place(file, n, line), found.value
         if isinstance(value, Exception):
             yield Reject(*place, "bad JSON", " ".join(str(value).split())[:200])
         elif not isinstance(value, dict):
@@ -58,15 +58,16 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
         else:
             mapped = {field: one for field, key in mapping.items() for one in _at(value, key)}
             unseen, keys = unseen - mapped.keys(), keys or list(_keys(value))
-            yield _item(value, key, dict.fromkeys(mapping) | mapped, place)
+            yield _item(value, found, dict.fromkeys(mapping) | mapped, place)
     for field in sorted(unseen) if keys else ():
         what = f"--map {field}: no record has the key {mapping[field]!r}"
         raise DataError(what, where=file, remedy=f"the keys of the first are: {', '.join(keys[:_SHOWN])}")
 
 
-def _item(paper: Mapping[str, object], key: str | None, mapped: Mapping[str, object], place: Place) -> Record | Reject:
-    found, other = item(fields(paper, key, mapped), place), kind(paper)
-    return Reject(*place, "not a paper", other[:100], found.title, found.id) if other else found
+def _item(paper: Mapping[str, object], found: Found, mapped: Mapping[str, object], place: Place) -> Record | Reject:
+    flat = flattened(paper)
+    result, other = item(fields(flat, found, mapped), place), kind(flat)
+    return Reject(*place, "not a paper", other[:100], result.title, result.id) if other else result
 
 
 def _keys(paper: Mapping[str, object]) -> Iterator[str]:
@@ -109,8 +110,7 @@ def _found(stream: io.BufferedReader, abstracts: frozenset[str]) -> Iterator[tup
         for number, line in enumerate(lines, 1 + before.count(b"\n")):
             yield from ((number, found) for found in _line(line, abstracts))
     else:
-        parts = (first[at : at + _CHUNK] for at in range(0, len(first), _CHUNK))
-        chunks = chain(parts, iter(partial(stream.read, _CHUNK), b""))
+        chunks = chain(_slices(first), iter(partial(stream.read, _CHUNK), b""))
         yield from (
             (None, found) for found in _parsed(_cleaned(chunks, is_script=prefix is not None), abstracts, "file")
         )
@@ -138,7 +138,11 @@ def _line(line: bytes, abstracts: frozenset[str]) -> Iterator[Found]:
     if not structured or (isinstance(value, dict) and not abstracts.isdisjoint(map(folded, value))):
         yield Found(value)
     else:
-        yield from _parsed(_cleaned([line]), abstracts, "line")
+        yield from _parsed(_cleaned(_slices(line)), abstracts, "line")
+
+
+def _slices(line: bytes) -> Iterator[bytes]:
+    return (line[at : at + _CHUNK] for at in range(0, len(line), _CHUNK))
 
 
 def _loaded(line: bytes) -> object:
@@ -158,19 +162,29 @@ def _parsed(chunks: Iterable[bytes], abstracts: frozenset[str], what: str) -> It
 
 
 def _events(chunks: Iterable[bytes]) -> Iterator[tuple[str, Any]]:
+    """Yield ijson's events; chunks double while none come, since the parser copies a text anew with each."""
     import ijson
 
     # Not `ijson.items`: memory grows with the square of the depth. Not without use_float: ijson 3.6.0's C back end dies
     # of a segmentation fault on an integer of 5,000 digits.
     events = ijson.sendable_list()
     parser = ijson.basic_parse_coro(events, use_float=True, multiple_values=True)
+    held, size, wanted = list[bytes](), 0, 0
     for chunk in chain(filter(None, chunks), [None]):
+        held, size = [*held, chunk or b""], size + len(chunk or b"")
+        if chunk and size < wanted:
+            continue
         damage = None
         try:
-            parser.close() if chunk is None else parser.send(chunk)
+            if size:  # no bytes would be the end
+                parser.send(b"".join(held))
+            if chunk is None:
+                parser.close()
         except ijson.JSONError as error:
             damage = error
         yield from events
+        wanted = 0 if events else 2 * size
+        held, size = [], 0
         events.clear()
         if damage:
             raise damage

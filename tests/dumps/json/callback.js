@@ -1,0 +1,1 @@
+show({"papers": [{"title": "Kites", "abstract": "This is the text number 1 of a dump about kites and the strings that hold them."}]});
