@@ -3,7 +3,7 @@
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +16,7 @@ PAPER = {"title": "Boats", "abstract": A}
 
 def read(dump: object, **mapping: str) -> list[Record | Reject]:
     data = dump if isinstance(dump, str) else json.dumps(dump)
-    stream = io.BufferedReader(io.BytesIO(data.encode()))  # type: ignore[arg-type]
+    stream = cast("io.BufferedReader", io.BufferedReader(io.BytesIO(data.encode())))
     return list(jsontext.read(stream, "x", mapping))
 
 
@@ -53,7 +53,7 @@ def test_one_paper_wherever_it_stands(dump: object) -> None:
 
 
 def test_elements_of_a_list_of_papers_are_never_lost() -> None:
-    bad = [{"title": "T"}, None, 3, [], {}]
+    bad: list[object] = [{"title": "T"}, None, 3, [], {}]
     reasons = ["no abstract", *["not an object"] * 3, "no abstract"]
     assert told({"data": [*bad, PAPER]}) == told([*bad, PAPER]) == told({"odd": [*bad, PAPER]}) == [*reasons, "Boats"]
 
@@ -122,7 +122,7 @@ def test_inverted_index(index: object, abstract: str | None) -> None:
         ({}, None),
     ],
 )
-def test_id(paper: dict[str, object], name: str | None) -> None:
+def test_id(paper: dict[str, Any], name: str | None) -> None:
     assert one(PAPER | paper).id == name
 
 
@@ -141,7 +141,7 @@ def test_id(paper: dict[str, object], name: str | None) -> None:
         ({"sourceurl": "https://openreview.net/group?id=V.cc/2001/Conference"}, "V.cc/2001/Conference", 2001),
     ],
 )
-def test_venue_and_year(paper: dict[str, object], venue: str | None, year: int | None) -> None:
+def test_venue_and_year(paper: dict[str, Any], venue: str | None, year: int | None) -> None:
     found = one(PAPER | paper)
     assert (found.venue, found.year) == (venue, year)
 
@@ -158,13 +158,17 @@ def test_events_that_are_no_papers(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["Poster", "{location} Poster", "Oral", "Spotlight", "Workshop Poster", "", None])
 def test_events_that_are_papers(kind: str | None) -> None:
-    assert told([PAPER | {"event_type": kind}]) == ["Boats"]
+    assert told([{**PAPER, "event_type": kind}]) == ["Boats"]
     assert told([PAPER | {"type": "workshop"}]) == ["Boats"]
 
 
 @pytest.mark.parametrize("count", [1, 3000])
 def test_not_a_number_is_null_wherever_a_chunk_ends(count: int) -> None:
-    paper = {"abstract": f'{A} "year": NaN, says the boat.', "year": float("nan"), "score": float("-inf")}
+    paper: dict[str, Any] = {
+        "abstract": f'{A} "year": NaN, says the boat.',
+        "year": float("nan"),
+        "score": float("-inf"),
+    }
     found = read(json.dumps([paper] * count, indent=1))
     assert {item.abstract for item in found if isinstance(item, Record)} == {paper["abstract"]}
     assert len(found) == count
@@ -187,7 +191,7 @@ def test_pages_longer_than_the_head_stand_one_a_line() -> None:
         '[{"abstract":' + "[" * 300_000,
         '{"x":[' + '{"a":1},' * 20_000 + "{}]}",
         "[{" + "\0" * 100_000,
-        '{"abstract_inverted_index":{' + ",".join(f'"w{n}":[{n}]' for n in range(20_000)) + "}}",
+        '[{"abstract_inverted_index":{' + ",".join(f'"w{n}":[{n}]' for n in range(20_000)) + "}}]",
         '[{"abstract": 1e999999}]',
         '{"x":[' + "1," * 20_000 + "1]}",
     ],

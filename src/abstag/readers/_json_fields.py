@@ -63,7 +63,7 @@ def fields(flat: Mapping[str, object], found: Found, mapped: Mapping[str, object
     if venue is None and year(found.path):
         venue = found.path
     venue = text(mapped["venue"]) if "venue" in mapped else venue
-    said = flat | {
+    said: dict[str, object] = {
         "title": next(filter(None, (_said(flat[name]) for name in TITLES if name in flat)), None),
         "abstract": _abstract(flat),
         "id": own,
@@ -72,7 +72,7 @@ def fields(flat: Mapping[str, object], found: Found, mapped: Mapping[str, object
         "keywords": flat.get("keywords") or flat.get("keyword") or _tags(flat.get("tags")),
         "primary_area": flat.get("primaryarea"),
     }
-    return said | mapped
+    return {**flat, **said, **mapped}
 
 
 def kind(flat: Mapping[str, object]) -> str | None:

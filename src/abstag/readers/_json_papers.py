@@ -110,13 +110,13 @@ class _Walk:
                 self._fail(ValueError(much))
 
     def _start(self, *, is_map: bool) -> None:
-        stack, value = self._stack, {} if is_map else []
+        stack = self._stack
         parent = stack[-1] if stack else None
         listed = parent is not None and isinstance(parent.value, list) and _is(_LISTS, parent.name)
         if is_map and listed and self._sealed is None:
             self._open(len(stack))
         name = parent.key if parent else None
-        stack.append(_Frame(value, name, is_open=parent is None and not is_map))
+        stack.append(_Frame({} if is_map else [], name, is_open=parent is None and not is_map))
         if self._sealed is None and _is(_PARTS, name):
             self._sealed = len(stack) - 1
 
