@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 
-from abstag.readers._fields import doi, linked_id, text, year
+from abstag.readers._fields import doi, headless, linked_id, text, year
 from abstag.readers._json_papers import ABSTRACTS, TITLES, WRAPPERS, Found, folded
 
 _IDS = ("id", "forum", "paperid", "corpusid", "key", "citationkey")
@@ -19,7 +19,6 @@ _DATES = (
 )
 _CATALOGUED = ("externalids", "containertitle", "itemtype", "abstractinvertedindex", "openalex")
 _ARXIV_ID = re.compile(r"\d{4}\.\d{4,5}(?:v\d{1,2})?")
-_HEADING = re.compile(r"\s*<(?:jats:)?title>\s*abstract\s*</(?:jats:)?title>", re.IGNORECASE)
 _PAPERS = re.compile(r"(?i)\b(?:posters?|orals?|spotlights?|papers?|contributed)\b(?! session)")
 _EVENTS = re.compile(
     r"(?i)\b(?:workshops?|tutorials?|socials?|breaks?|talks?|keynotes?|affinity|expo|competitions?|demos?|demonstrations?|"
@@ -93,7 +92,7 @@ def _abstract(flat: Mapping[str, object]) -> object:
     if not given and _is_arxiv(flat):
         return flat.get("summary")
     found = next((value for value in texts if value.strip()), next(chain(texts, given.values()), None))
-    return _HEADING.sub("", found, count=1) if isinstance(found, str) else found
+    return headless(found) if isinstance(found, str) else found
 
 
 def _said(value: object) -> str | None:
