@@ -187,7 +187,7 @@ def review_line(confidence: FloatArray, exact: BoolArray | FloatArray, right: fl
     """
     order = np.argsort(-confidence, kind="stable")
     ranked = confidence[order]
-    share = np.cumsum(exact[order]) / np.arange(1, len(order) + 1)
+    share = np.cumsum(exact[order], dtype=np.float64) / np.arange(1, len(order) + 1)
     share[:-1][ranked[:-1] == ranked[1:]] = -1.0
     enough = np.flatnonzero(share >= right)
     return float(ranked[enough[-1]]) if len(enough) else float("inf")

@@ -152,10 +152,7 @@ class Rule:
             rule = replace(rule, line=review_line(right, right, decision.right))
         if choice.min_precision is None:
             return rule
-        thresholds = bundle.decision.thresholds
-        return replace(
-            rule, least=_least_probabilities(rule.adjusted(scores, bundle), thresholds, choice.min_precision)
-        )
+        return replace(rule, least=_least_probabilities(probabilities, decision.thresholds, choice.min_precision))
 
     def prevalence(self, bundle: Bundle) -> dict[str, dict[str, float]]:
         """Of each area its prevalence in training and in the dumps; empty when probabilities are left as they are."""
