@@ -165,7 +165,7 @@ def test_every_item_is_a_record_or_a_reject_and_both_are_numbered(run: Ingest) -
         "{broken",
         "",
         json.dumps(paper("p3", "Too <b>few</b> words left.")),
-        json.dumps(["no", "object"]),
+        json.dumps("no object"),
         json.dumps(paper("p4", HEAT)),
     ]
     found = run("\n".join(lines) + "\n")
