@@ -33,6 +33,8 @@ B = (
     "A lighthouse sends one bit an hour, and we ask how many ships can be named with so little light. "
     "We prove a bound that is tight when the fog is thin, and test it with three lamps on a table."
 )
+KNOWN = f"known formats: {', '.join(sorted(formats()))}"
+TEXTS = sorted(name for name, module in formats().items() if not hasattr(module, "BINARY"))
 MODULES = [info.name for info in pkgutil.iter_modules(readers.__path__) if not info.name.startswith("_")]
 
 
@@ -66,13 +68,17 @@ def test_each_format_keeps_the_contract(name: str) -> None:
     module: Any = import_module(f"abstag.readers.{name}")
     assert formats()[module.NAME] is module
     assert module.__doc__
-    assert module.sniff.__doc__
     assert module.read.__doc__
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in module.SUFFIXES)
-    assert module.sniff("", {}) == module.sniff("", {"title": "x"}) == 0
+    if hasattr(module, "BINARY"):
+        assert module.recognise.__doc__
+        assert module.recognise(b"") is False
+    else:
+        assert module.sniff.__doc__
+        assert module.sniff("", {}) == module.sniff("", {"title": "x"}) == 0
 
 
-@pytest.mark.parametrize("name", sorted(formats()))
+@pytest.mark.parametrize("name", TEXTS)
 def test_each_format_maps_fields_or_says_that_it_has_none(tmp_path: Path, name: str) -> None:
     texts = {"table": f'Text,Name\n"{A}",Gardens\n', "json": json.dumps({"Text": A, "Name": "Gardens"})}
     path = write(tmp_path, "a", texts.get(name, f"## Gardens\n{A}\n"))
@@ -597,12 +603,9 @@ class TestOpening:
             items(write(tmp_path, "a.jsonl.gz", broken[damage]))
 
     def test_wrong_encoding_names_byte_and_line(self, tmp_path: Path) -> None:
-        data = f"{A}\n\n{B} " * 2000 + "\n"
-        path = write(tmp_path, "a.txt", data.encode() + "Żółć é".encode() + b" caf\xe9 \n")
-        with pytest.raises(DataError, match=rf"byte {len(data) + 15} \(line 4002\) is not UTF-8: .*; convert"):
-            items(path)
-        with pytest.raises(DataError, match="is not UTF-16"):
-            items(write(tmp_path, "b.txt", (data.encode("utf-16") + b"\x00")))
+        text = f"{A}\n\n{B} " * 2000 + "\n"
+        with pytest.raises(DataError, match=rf"byte {2 * len(text) + 2} \(line 4002\) is not UTF-16.*; convert"):
+            items(write(tmp_path, "b.txt", (text.encode("utf-16") + b"\x00")))
 
     @pytest.mark.parametrize("content", [b"", b" \n\n\t", b"\xef\xbb\xbf\n", gzip.compress(b"", mtime=0)])
     @pytest.mark.parametrize("forced", [None, "json"])
@@ -611,20 +614,14 @@ class TestOpening:
             open_dump(write(tmp_path, "a.txt", content), format=forced)
 
     @pytest.mark.parametrize(
-        ("magic", "kind"), [(b"%PDF-1.7", "PDF"), (b"PK\x03\x04", "zip or xlsx"), (b"PAR1", "Parquet")]
+        ("magic", "kind"), [(b"%PDF-1.7", "PDF"), (b"\x89HDF", "HDF5"), (b"\xd0\xcf\x11\xe0", "old Office")]
     )
     @pytest.mark.parametrize("packed", [False, True])
     def test_binary(self, tmp_path: Path, magic: bytes, kind: str, *, packed: bool) -> None:
         data = magic + bytes(range(256))
         path = write(tmp_path, "a.txt", gzip.compress(data) if packed else data)
-        with pytest.raises(
-            DataError, match=rf"unknown format \({kind}\); known formats: bibtex, json, markdown, plain, ris, table"
-        ):
+        with pytest.raises(DataError, match=rf"unknown format \({kind}\); {KNOWN}"):
             open_dump(path)
-
-    def test_utf16_without_mark(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="UTF-16 without a byte order mark"):
-            open_dump(write(tmp_path, "a.txt", A.encode("utf-16-le")))
 
     @pytest.mark.parametrize(("name", "text"), SAMPLES)
     def test_nul_bytes(self, tmp_path: Path, name: str, text: str) -> None:
@@ -635,9 +632,7 @@ class TestOpening:
     def test_forced_format(self, tmp_path: Path) -> None:
         path = write(tmp_path, "a.json", json.dumps({"abstract": A}))
         assert open_dump(path, format="plain").format == "plain"
-        with pytest.raises(
-            DataError, match="no format 'jsn'; known formats: bibtex, json, markdown, plain, ris, table"
-        ):
+        with pytest.raises(DataError, match=f"no format 'jsn'; {KNOWN}"):
             open_dump(path, format="jsn")
 
     @pytest.mark.parametrize("read", [0, 1, None])
@@ -686,7 +681,7 @@ class TestSniff:
         ],
     )
     def test_unknown(self, head: str, name: str) -> None:
-        with pytest.raises(DataError, match="unknown format; known formats: bibtex, json, markdown, plain, ris, table"):
+        with pytest.raises(DataError, match=f"unknown format; {KNOWN}"):
             sniff(head, name)
 
     def test_ambiguous_without_a_suffix(self) -> None:

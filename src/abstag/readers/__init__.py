@@ -1,30 +1,45 @@
 """Readers: one module a format family, found by its name; dumps in, records and rejects out.
 
 A format is a module here with ``NAME``, ``SUFFIXES`` (with the dot, lower case), ``sniff(head, mapping)`` and
-``read(stream, file, mapping)`` (see `Format`). A module whose name begins with "_" is none.
+``read(stream, file, mapping)`` (see `Format`). One that reads bytes has ``BINARY = True`` and ``recognise(head)`` in
+place of ``sniff`` (see `BinaryFormat`). A module whose name begins with "_" is none.
 """
 
 import io
-import logging
-import os
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
-from glob import glob
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import BinaryIO, Literal, NamedTuple, Protocol, cast
 
 from abstag.errors import DataError
+from abstag.readers._expand import expand as expand
 from abstag.readers._mapping import parse_mapping as parse_mapping
-from abstag.readers._source import HEAD, Source, open_stream
+from abstag.readers._packed import HEAD, is_archive, members, open_bytes, seekable
+from abstag.readers._packed import place as place
+from abstag.readers._source import Encoding, open_text
 from abstag.records import Record, Reject
 
-_LOG = logging.getLogger(__name__)
-_ABOUT = re.compile(
-    r"(?:readme|licen[cs]e|changelog|citation|contributing|notice|copying)(?:\.(?:md|txt|rst|cff))?", re.IGNORECASE
-)
+_CONTROL = re.compile(r"[\0-\x08\x0e-\x19\x1c-\x1f\x7f]")
+_ZIP = "zip archive or document"
+_BINARY = {
+    b"%PDF": "PDF",
+    b"PK\x03\x04": _ZIP,
+    b"PK\x05\x06": _ZIP,
+    b"\x1f\x8b": "packed twice",
+    b"\x28\xb5\x2f\xfd": "packed twice",
+    b"BZh91AY": "packed twice",
+    b"\xfd7zXZ": "packed twice",
+    b"7z\xbc\xaf": "7z",
+    b"Rar!": "RAR",
+    b"\xd0\xcf\x11\xe0": "old Office",
+    b"\x89HDF": "HDF5",
+    b"\x89PNG": "PNG",
+    b"\xff\xd8\xff": "JPEG",
+    b"SQLite format 3": "SQLite",
+}
 
 
 class Format(Protocol):
@@ -42,6 +57,22 @@ class Format(Protocol):
         """Read UTF-8 lazily; raises DataError when the file as a whole is unusable, or the mapping does not fit it."""
 
 
+class BinaryFormat(Protocol):
+    """What a format module that reads bytes offers."""
+
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+    BINARY: Literal[True]
+
+    @staticmethod
+    def recognise(head: bytes, /) -> bool:
+        """Whether the first 64 KiB of an unpacked dump are of this format."""
+
+    @staticmethod
+    def read(stream: BinaryIO, file: str, mapping: Mapping[str, str], /) -> Iterator[Record | Reject]:
+        """Read a seekable stream lazily; raises as `Format.read` does."""
+
+
 class Dump(NamedTuple):
     """An open dump.
 
@@ -53,17 +84,23 @@ class Dump(NamedTuple):
         Name of its format.
     items
         Records and rejects, read as they are asked for; the file is closed at the end, on an error, and on ``close``.
+    why
+        Why it was taken for that format: "content", "content and suffix", or "--format".
+    encoding
+        How its text is encoded, None for a binary format; complete when the items have been read.
     """
 
     file: str
     format: str
     items: "Items"
+    why: str
+    encoding: Encoding | None
 
 
 class Items(Iterator[Record | Reject]):
     """The records and rejects of one dump; closes the file when it is done, whether or not reading has begun."""
 
-    def __init__(self, stream: io.BufferedReader, items: Iterator[Record | Reject]) -> None:
+    def __init__(self, stream: BinaryIO, items: Iterator[Record | Reject]) -> None:
         self._stream, self._items = stream, items
 
     def __next__(self) -> Record | Reject:
@@ -80,33 +117,15 @@ class Items(Iterator[Record | Reject]):
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def formats() -> Mapping[str, Format | BinaryFormat]:
     """Return the format modules by their ``NAME``."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
-    modules = [cast("Format", import_module(f"{__name__}.{name}")) for name in names]
+    modules = [cast("Format | BinaryFormat", import_module(f"{__name__}.{name}")) for name in names]
     return {module.NAME: module for module in modules}
 
 
-def expand(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths, folders and globs name, each once, in order.
-
-    A folder stands for all files below it but hidden ones and those about the folder (README, LICENSE, CHANGELOG, …),
-    which are named in a message.
-
-    Raises
-    ------
-    DataError
-        Nothing there, a folder without files, a glob that matches none, or a folder that may not be read.
-    """
-    found: dict[str, str] = {}
-    for path in paths:
-        for file in _expand(path):
-            found.setdefault(file if file == "-" else os.path.realpath(file), file)
-    return list(found.values())
-
-
 def sniff(head: str, name: str, mapping: Mapping[str, str] | None = None) -> Format:
-    """Return the format of a dump from its first 64 KiB; the suffix only decides between equals.
+    """Return the format of a text from its first 64 KiB; the suffix only decides between equals.
 
     With a mapping (see `parse_mapping`) only formats whose fields have names come into question.
 
@@ -115,23 +134,29 @@ def sniff(head: str, name: str, mapping: Mapping[str, str] | None = None) -> For
     DataError
         No format fits, several fit equally well, or the only one that may fit contradicts the suffix.
     """
-    certainty = {key: module.sniff(head, mapping or {}) for key, module in formats().items()}
+    return _sniffed(head, name, mapping or {})[0]
+
+
+def _sniffed(head: str, name: str, mapping: Mapping[str, str]) -> tuple[Format, str]:
+    texts = _texts()
+    certainty = {key: module.sniff(head, mapping) for key, module in texts.items()}
     best = max(certainty.values())
-    fitting = [key for key in certainty if certainty[key] == best > 0]
-    hinted = [key for key in formats() if set(formats()[key].SUFFIXES) & {part.lower() for part in Path(name).suffixes}]
-    fitting = [key for key in fitting if key in hinted] or fitting
+    fitting = [key for key in texts if certainty[key] == best > 0]
+    hinted = [key for key in texts if set(texts[key].SUFFIXES) & {part.lower() for part in Path(name).suffixes}]
+    by_suffix = [key for key in fitting if key in hinted]
+    fitting = by_suffix or fitting
     if len(fitting) > 1:
         raise DataError(f"may be any of the formats {', '.join(fitting)}", where=name, remedy="name one with --format")
     if mapping and not fitting:
         raise DataError("neither JSON nor a table, so --map can name nothing", where=name, remedy="leave --map out")
-    binary = head.count("\0") * 10 > len(head)
+    binary = len(_CONTROL.findall(head)) * 30 > len(head)
     if not fitting or binary or (best == 1 and hinted and fitting[0] not in hinted and not mapping):
-        raise _unknown(name, "binary, or UTF-16 without a byte order mark" if binary else None)
-    return formats()[fitting[0]]
+        raise _unknown(name, "binary" if binary else None)
+    return texts[fitting[0]], "content and suffix" if by_suffix else "content"
 
 
 def open_dump(path: str, *, format: str | None = None, mapping: Mapping[str, str] | None = None) -> Dump:  # noqa: A002
-    """Open a dump, packed with gzip or not; "-" is standard input.
+    """Open a dump, packed (gzip, bzip2, xz, zstd) or not; "-" is standard input.
 
     Parameters
     ----------
@@ -143,27 +168,53 @@ def open_dump(path: str, *, format: str | None = None, mapping: Mapping[str, str
     Raises
     ------
     DataError
-        Here: not readable, empty, damaged, not UTF-8, or of no known format. While reading: the same further down.
+        Here: not readable, empty, damaged, or of no known format. While reading: the same further down.
     """
     if format is not None and format not in formats():
         raise DataError(f"there is no format {format!r}", where=path, remedy=_known())
-    stream = open_stream(path)
+    stream = open_bytes(path)
     try:
-        module = _format_of(stream, path, format, mapping)
+        return _binary_dump(stream, path, format, mapping or {}) or _text_dump(stream, path, format, mapping or {})
     except BaseException:
         stream.close()
         raise
-    return Dump(path, module.NAME, Items(stream, module.read(stream, path, mapping or {})))
 
 
-def _format_of(stream: io.BufferedReader, path: str, name: str | None, mapping: Mapping[str, str] | None) -> Format:
-    kind = cast("Source", stream.raw).binary
-    if kind:
-        raise _unknown(path, kind)
-    head = stream.peek(HEAD).decode(errors="ignore")
+def _binary_dump(stream: io.BufferedReader, path: str, name: str | None, mapping: Mapping[str, str]) -> Dump | None:
+    """Open what a binary format is named for or recognises; raises DataError for bytes that no format reads."""
+    head = stream.peek(HEAD)
     if not head.strip():
         raise DataError("the dump is empty", where=path)
-    return formats()[name] if name else sniff(head, path, mapping)
+    if not head.strip(b"\0"):
+        raise DataError("begins with NULs alone, so it is damaged", where=path, remedy="fetch the file again")
+    fitting = next((one for key, one in _binaries().items() if key == name or (not name and one.recognise(head))), None)
+    if fitting:
+        whole = seekable(stream, path)
+        why = "--format" if name else "content"
+        return Dump(path, fitting.NAME, Items(whole, fitting.read(whole, path, mapping)), why, None)
+    kind = next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), None)
+    if kind == _ZIP and is_archive(path):
+        members(path)  # says why the archive cannot be listed
+    if kind:
+        raise _unknown(path, kind)
+    return None
+
+
+def _text_dump(stream: io.BufferedReader, path: str, name: str | None, mapping: Mapping[str, str]) -> Dump:
+    text, encoding = open_text(stream, path)
+    head = text.peek(HEAD).decode(errors="ignore")
+    if not head.strip():
+        raise DataError("the dump is empty", where=path)
+    module, why = (_texts()[name], "--format") if name else _sniffed(head, path, mapping)
+    return Dump(path, module.NAME, Items(text, module.read(text, path, mapping)), why, encoding)
+
+
+def _texts() -> dict[str, Format]:
+    return {key: cast("Format", module) for key, module in formats().items() if not hasattr(module, "BINARY")}
+
+
+def _binaries() -> dict[str, BinaryFormat]:
+    return {key: cast("BinaryFormat", module) for key, module in formats().items() if hasattr(module, "BINARY")}
 
 
 def _known() -> str:
@@ -174,36 +225,3 @@ def _unknown(name: str, kind: str | None) -> DataError:
     detail = f" ({kind})" if kind else ""
     advice = "convert it, name one with --format, or its columns with --map"
     return DataError(f"unknown format{detail}", where=name, remedy=f"{_known()}; {advice}")
-
-
-def _expand(path: str) -> list[str]:
-    if path == "-":
-        return [path]
-    try:
-        if Path(path).is_dir():
-            files = _below(path)
-        elif Path(path).exists():
-            files = [path]
-        else:
-            files = sorted(file for file in glob(path, recursive=True) if not Path(file).is_dir())  # noqa: PTH207
-    except OSError as error:
-        where = error.filename or path
-        raise DataError(f"cannot be read: {error.strerror or error}", where=where, remedy="check the path") from error
-    if not files:
-        what = "no file in this folder" if Path(path).is_dir() else "no such file, folder or match"
-        raise DataError(what, where=path, remedy="check the path")
-    return files
-
-
-def _below(folder: str) -> list[str]:
-    def fail(error: OSError) -> None:
-        raise error
-
-    found = []
-    for place, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(place) / name for name in files if not name.startswith(".")]
-    about = sorted(str(file) for file in found if _ABOUT.fullmatch(file.name))
-    if about:
-        _LOG.info("left out, since about the folder: %s", ", ".join(about))
-    return sorted(str(file) for file in found if file.is_file() and str(file) not in about)

@@ -1,135 +1,74 @@
-"""The bytes of a dump: unpacked, and as UTF-8 without byte order mark whatever the file has."""
+"""The text of a dump as UTF-8 without byte order mark, whatever the file has."""
 
 import codecs
 import io
-import sys
-import zlib
-from collections.abc import Iterable, Iterator
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import BinaryIO
 
 from abstag.errors import DataError
+from abstag.readers._packed import HEAD, buffered
 
-HEAD = 1 << 16
-_GZIP = b"\x1f\x8b"
-_ENCODINGS = (  # UTF-32 first: its mark begins with that of UTF-16
+_LOG = logging.getLogger(__name__)
+_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_BINARY = {
-    b"%PDF": "PDF",
-    b"PK\x03\x04": "zip or xlsx",
-    b"PAR1": "Parquet",
-    b"ARROW1": "Arrow",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"\xd0\xcf\x11\xe0": "old Office",
-    b"\x89HDF": "HDF5",
-    b"SQLite format 3": "SQLite",
+_MANY, _FEW = 0.3, 0.02  # share of NULs among the high and the low bytes of UTF-16 in Latin letters
+_ESCAPED = re.compile("[\udc80-\udcff]")
+_WINDOWS = {
+    0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)  # five bytes mean nothing in Windows-1252
+    for byte in range(0x80, 0x100)
 }
 
 
-class Source(io.RawIOBase):
-    """A dump as a stream of UTF-8; closing it closes the file (never standard input).
+@dataclass(slots=True)
+class Encoding:
+    """How a text is encoded; ``repaired`` counts the bytes read so far that are no UTF-8, read as Windows-1252."""
 
-    Attributes
-    ----------
-    binary
-        Name of the binary format that the first bytes give away, or None.
+    name: str
+    repaired: int = 0
+
+
+def open_text(stream: io.BufferedReader, file: str) -> tuple[io.BufferedReader, Encoding]:
+    """Return a dump's text as UTF-8, and its encoding.
+
+    Bytes that are no UTF-8 are read as Windows-1252, each by itself, so that the text around them stays as it is.
 
     Raises
     ------
     DataError
-        On opening or later: no such file, not readable, damaged gzip, neither UTF-8 nor UTF-16 with a mark.
+        While reading: not UTF-16 or UTF-32 where the first bytes say so.
     """
-
-    def __init__(self, file: str) -> None:
-        self._file, self._owned = _open(file), file != "-"
-        first, chunks = _first(_chunks(self._file, file))
-        if first.startswith(_GZIP):
-            first, chunks = _first(_unpacked(chunks, file))
-        self.binary = next((kind for magic, kind in _BINARY.items() if first.startswith(magic)), None)
-        self._chunks = _utf8(chunks, first, file)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer whole unless the dump ends, so that one ``peek`` shows the head of a pipe too."""
-        while len(self._rest) < len(buffer) and (chunk := next(self._chunks, b"")):
-            self._rest += chunk
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
-
-    def close(self) -> None:
-        """Close the file."""
-        opened = getattr(self, "_file", None)  # absent when opening failed
-        if opened is not None and self._owned:
-            opened.close()
-        super().close()
+    head = stream.peek(HEAD)
+    encoding = Encoding(next((name for mark, name in _MARKS if head.startswith(mark)), None) or _unmarked(head))
+    return buffered(_utf8(stream, encoding, file), stream.close), encoding
 
 
-def open_stream(file: str) -> io.BufferedReader:
-    """Return a buffered `Source` (in ``raw``) whose first ``peek`` is up to `HEAD` bytes; "-" is standard input."""
-    return io.BufferedReader(Source(file), HEAD)
+def _unmarked(head: bytes) -> str:
+    """Return which UTF-16 a text without a mark is in, else UTF-8: every other byte of Latin letters is NUL there."""
+    first, second = (half.count(0) / max(1, len(half)) for half in (head[::2], head[1::2]))
+    if max(first, second) > _MANY and min(first, second) < _FEW:
+        return "utf-16-le" if second > first else "utf-16-be"
+    return "utf-8"
 
 
-def _open(file: str) -> BinaryIO:
-    if file == "-" and sys.stdin is None:
-        raise DataError("is closed", where="standard input", remedy="name a file, or pipe the dump in")
+def _utf8(stream: io.BufferedReader, encoding: Encoding, file: str) -> Iterator[bytes]:
+    lenient = "surrogateescape" if encoding.name.startswith("utf-8") else "strict"
+    decoder, offset, line, first = codecs.getincrementaldecoder(encoding.name)(lenient), 0, 1, 0
     try:
-        return sys.stdin.buffer if file == "-" else Path(file).open("rb")
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot be opened: {getattr(error, 'strerror', None) or error}", where=file) from error
-
-
-def _first(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    first = next(chunks, b"")
-    return first, chain([first], chunks)
-
-
-def _chunks(stream: BinaryIO, file: str) -> Iterator[bytes]:
-    try:
-        yield from iter(partial(stream.read, HEAD), b"")
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=file) from error
-
-
-def _unpacked(chunks: Iterable[bytes], file: str) -> Iterator[bytes]:
-    inflate, damage = zlib.decompressobj(31), "it ends in the middle"
-    try:
-        for chunk in chunks:
-            rest = chunk
-            while rest:
-                if inflate.eof:  # a file may hold several members, and zeros after the last
-                    rest, inflate = rest.lstrip(b"\0"), inflate if not rest.strip(b"\0") else zlib.decompressobj(31)
-                    continue
-                if text := inflate.decompress(rest, HEAD):
-                    yield text
-                rest = inflate.unconsumed_tail or inflate.unused_data
-    except zlib.error as error:
-        damage = str(error)
-    else:
-        if inflate.eof:
-            return
-    raise DataError(f"damaged gzip: {damage}", where=file, remedy="fetch or pack the file again")
-
-
-def _utf8(chunks: Iterable[bytes], first: bytes, file: str) -> Iterator[bytes]:
-    encoding = next((name for mark, name in _ENCODINGS if first.startswith(mark)), "utf-8")
-    decoder, offset, line = codecs.getincrementaldecoder(encoding)(), 0, 1
-    try:
-        for chunk in chain(chunks, [b""]):
+        for chunk in chain(iter(partial(stream.read, HEAD), b""), [b""]):
             text = decoder.decode(chunk, final=not chunk)
+            if lenient == "surrogateescape" and not text.isascii() and (found := _ESCAPED.search(text)):
+                first = first or line + text.count("\n", 0, found.start())
+                encoding.repaired += len(_ESCAPED.findall(text))
+                text = text.translate(_WINDOWS)
             offset, line = offset + len(chunk), line + text.count("\n")
             if text:
                 yield text.encode()
@@ -139,5 +78,8 @@ def _utf8(chunks: Iterable[bytes], first: bytes, file: str) -> Iterator[bytes]:
         raise DataError(
             f"byte {start} (line {line}) is not {error.encoding.upper()}: {error.reason}",
             where=file,
-            remedy="convert the file to UTF-8, for instance with `iconv -f LATIN1 -t UTF-8`",
+            remedy="convert the file to UTF-8, for instance with `iconv -f UTF-16 -t UTF-8`",
         ) from error
+    if encoding.repaired:
+        what = "%s: %d bytes are not UTF-8, the first in line %d; they were read as Windows-1252"
+        _LOG.info(what, file, encoding.repaired, first)
