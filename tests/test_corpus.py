@@ -181,9 +181,16 @@ def test_every_item_is_a_record_or_a_reject_and_both_are_numbered(run: Ingest) -
     manifest = found.manifest
     assert (manifest["read"], manifest["records"], manifest["rejects"]) == (6, 2, 4)
     assert manifest["reject_reasons"] == {"no abstract": 1, "bad JSON": 1, "too short": 1, "not an object": 1}
-    assert manifest["sources"] == [
-        {"file": found.rows[0]["file"], "format": "json", "read": 6, "records": 2, "rejects": 4}
-    ]
+    (source,) = manifest["sources"]
+    assert source == {
+        "file": found.rows[0]["file"],
+        "format": "json",
+        "why": "content and suffix",
+        **{name: manifest[name] for name in ("read", "records", "rejects", "duplicates")},
+        "reasons": manifest["reject_reasons"],
+        "encoding": "utf-8",
+        "repaired": 0,
+    }
     assert manifest == json.loads((found.folder / "manifest.json").read_text(encoding="utf-8"))
 
 

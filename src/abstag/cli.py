@@ -122,6 +122,15 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite what exists")
 
 
+def _add_strict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strict", action="store_true", help="exit code 1 when any record was rejected")
+
+
+def _refuse_rejects(rejects: int, where: object) -> None:
+    if rejects:
+        raise DataError(f"{rejects} rejected, and --strict allows none; the output is complete", where=where)
+
+
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs-dir", default="runs", metavar="DIR", help="where runs are kept (default: runs)")
 
@@ -200,11 +209,13 @@ def _add_ingest(verbs: Any) -> None:
     parser.add_argument("--labels", action="append", default=[], metavar="FILE", help="label file (CSV); repeatable")
     parser.add_argument("--taxonomy", metavar="FILE", help="areas other than the shipped ones (YAML)")
     parser.add_argument("--json", action="store_true", help="print the manifest")
+    _add_strict(parser)
 
 
 def _ingest(options: argparse.Namespace) -> int:
     from abstag.ingest import ingest, manifest_summary
     from abstag.readers import parse_mapping
+    from abstag.report.table import sources_table
     from abstag.taxonomy import load_taxonomy
 
     manifest = ingest(
@@ -216,7 +227,10 @@ def _ingest(options: argparse.Namespace) -> int:
         mapping=parse_mapping(options.map),
         force=options.force,
     )
-    print(_json(manifest) if options.json else manifest_summary(manifest))
+    shown = f"{manifest_summary(manifest)}\n\n{sources_table(manifest['sources'])}"
+    print(_json(manifest) if options.json else shown)
+    if options.strict:
+        _refuse_rejects(manifest["rejects"], Path(options.out) / "rejects.jsonl")
     return 0
 
 
@@ -369,6 +383,7 @@ def _add_tag(verbs: Any) -> None:
     )
     text = "start anew, where an interrupted run with other dumps or another tagger has left its parts"
     parser.add_argument("--restart", action="store_true", help=text)
+    _add_strict(parser)
     _add_store(parser)
 
 
@@ -398,6 +413,8 @@ def _tag(options: argparse.Namespace) -> int:
         raise DataError(f"{what}: {'; '.join(summary.failed.values())}")
     if summary.read == summary.decisions["reject"]:
         raise DataError(f"all {summary.read} records were rejected", where=", ".join(options.paths))
+    if options.strict:
+        _refuse_rejects(summary.decisions["reject"], options.out)
     return 0
 
 

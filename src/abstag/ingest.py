@@ -14,7 +14,7 @@ from abstag.abstracts import Fault, fault, own
 from abstag.cleaning import clean
 from abstag.corpus import MANIFEST, RECORDS, REJECTS, content_fingerprint, schema
 from abstag.duplicates import group
-from abstag.errors import ArtifactError, DataError
+from abstag.errors import AbstagError, ArtifactError, DataError
 from abstag.files import new_folder, read_json, storable, to_json, write_json
 from abstag.labels import RANK, Agreement, Label, LabelTable, resolve
 from abstag.languages import LANGUAGES, english, foreign, words
@@ -110,7 +110,8 @@ def ingest(  # noqa: PLR0913
     Raises
     ------
     DataError
-        A dump or label file cannot be read, or no record is left.
+        A dump or label file cannot be read, or no record is left. Of several dumps that a folder, glob or archive
+        brought along, one that cannot be read is a reject.
     ArtifactError
         ``out`` exists (without ``force``) or cannot be written; nothing half-written stays.
     """
@@ -118,7 +119,7 @@ def ingest(  # noqa: PLR0913
     _refuse_loss(out, [*files, *labels])
     with new_folder(out, force=force) as folder:
         table = LabelTable(labels, taxonomy)
-        gathered = _gather(files, format, mapping)
+        gathered = _gather(files, readers.brought(files, paths), format, mapping)
         if not gathered.records:
             raise _unusable(gathered.rejects, paths)
         agreement = Agreement(taxonomy)
@@ -161,30 +162,55 @@ def _is_manifest(path: Path) -> bool:
 def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
     counted = Counter(reject.reason for reject in rejects).most_common(3)
     reasons = ", ".join(f"{count} {reason}" for reason, count in counted) or "none read"
+    unread = next((f" ({reject.detail})" for reject in rejects if reject.reason == "unreadable file"), "")
     return DataError(
-        f"no usable record among {len(rejects)}: {reasons}",
+        f"no usable record among {len(rejects)}: {reasons}{unread}",
         where=", ".join(paths),
         remedy="check the dump, or name its format with --format",
     )
 
 
-def _gather(files: Sequence[str], format: str | None, mapping: Mapping[str, str] | None) -> _Gathered:  # noqa: A002
+def _gather(
+    files: Sequence[str],
+    brought: set[str],
+    format: str | None,  # noqa: A002
+    mapping: Mapping[str, str] | None,
+) -> _Gathered:
     gathered, unique = _Gathered(), UniqueIds()
     for name in files:
-        dump = readers.open_dump(name, format=format, mapping=mapping)
-        before = len(gathered.records), len(gathered.rejects)
-        for item in progress(dump.items, f"reading {Path(name).name}"):
-            item = replace(item, raw=None)  # noqa: PLW2901  # a corpus does not keep it
-            found = cleaned(item) if isinstance(item, Record) else item
-            if isinstance(found, Reject):
-                gathered.rejects.append(found)
-            else:
-                gathered.records.append(found._replace(id=unique(found.id)))
-        records, rejects = len(gathered.records) - before[0], len(gathered.rejects) - before[1]
-        gathered.sources.append(
-            {"file": name, "format": dump.format, "read": records + rejects, "records": records, "rejects": rejects}
-        )
+        before, dump = (len(gathered.records), len(gathered.rejects)), None
+        try:
+            dump = readers.open_dump(name, format=format, mapping=mapping)
+            for item in progress(dump.items, f"reading {Path(name).name}"):
+                item = replace(item, raw=None)  # noqa: PLW2901  # a corpus does not keep it
+                found = cleaned(item) if isinstance(item, Record) else item
+                if isinstance(found, Reject):
+                    gathered.rejects.append(found)
+                else:
+                    gathered.records.append(found._replace(id=unique(found.id)))
+        except AbstagError as error:
+            if name not in brought:
+                raise
+            n = len(gathered.records) + len(gathered.rejects) - sum(before) + 1
+            gathered.rejects.append(readers.unreadable(name, n, error))
+        records, rejects = len(gathered.records) - before[0], gathered.rejects[before[1] :]
+        gathered.sources.append(_source(name, dump, records, rejects))
     return gathered
+
+
+def _source(name: str, dump: readers.Dump | None, records: int, rejects: Sequence[Reject]) -> dict[str, Any]:
+    encoding = dump.encoding if dump else None
+    return {
+        "file": name,
+        "format": dump.format if dump else "unknown",
+        "why": dump.why if dump else "",
+        "read": records + len(rejects),
+        "records": records,
+        "rejects": len(rejects),
+        "reasons": dict(Counter(reject.reason for reject in rejects)),
+        "encoding": encoding and encoding.name,
+        "repaired": encoding.repaired if encoding else 0,
+    }
 
 
 def _columns(
@@ -254,6 +280,8 @@ def _reject_row(reject: Reject) -> dict[str, Any]:
 def _manifest(gathered: _Gathered, columns: Mapping[str, list[Any]], taxonomy: Taxonomy) -> dict[str, Any]:
     records, rejects = len(gathered.records), len(gathered.rejects)
     labels = zip(columns["label_source"], columns["areas"], strict=True)
+    first = dict(zip(reversed(columns["group"]), range(records - 1, -1, -1), strict=True))
+    repeats = Counter(file for row, file in enumerate(columns["file"]) if first[columns["group"][row]] != row)
     counted = Counter(source for source, areas in labels if areas is not None)
     return {
         "read": records + rejects,
@@ -264,7 +292,7 @@ def _manifest(gathered: _Gathered, columns: Mapping[str, list[Any]], taxonomy: T
         "languages": dict(Counter(record.language for record in gathered.records if record.language).most_common()),
         "labelled": {source: counted[source] for source in RANK if counted[source]},
         "fingerprint": content_fingerprint(columns, taxonomy),
-        "sources": gathered.sources,
+        "sources": [source | {"duplicates": repeats[_stored(source["file"])]} for source in gathered.sources],
         "taxonomy": {"digest": taxonomy.digest, **taxonomy.source},
         "version": __version__,
     }

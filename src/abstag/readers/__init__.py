@@ -8,13 +8,13 @@ place of ``sniff`` (see `BinaryFormat`). A module whose name begins with "_" is 
 import io
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Protocol, cast
 
-from abstag.errors import DataError
+from abstag.errors import AbstagError, DataError
 from abstag.readers._expand import expand as expand
 from abstag.readers._mapping import parse_mapping as parse_mapping
 from abstag.readers._packed import HEAD, is_archive, members, open_bytes, seekable
@@ -178,6 +178,19 @@ def open_dump(path: str, *, format: str | None = None, mapping: Mapping[str, str
     except BaseException:
         stream.close()
         raise
+
+
+def brought(files: Sequence[str], paths: Sequence[str]) -> set[str]:
+    """Return the files that folders, globs and archives brought along: one that is unreadable need not stop the others.
+
+    A file that was named, or is the only one, is none of them.
+    """
+    return set() if len(files) == 1 else set(files) - set(paths)
+
+
+def unreadable(file: str, n: int, error: AbstagError) -> Reject:
+    """Return the reject, the ``n``-th item, that stands for what could not be read of a file."""
+    return Reject(file, n, None, "unreadable file", error.what)
 
 
 def _binary_dump(stream: io.BufferedReader, path: str, name: str | None, mapping: Mapping[str, str]) -> Dump | None:

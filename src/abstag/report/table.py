@@ -19,6 +19,7 @@ _NO_SAMPLE = (
     "No paper is marked as one of a plain random sample: ECE and auto 95 % need not carry over to a venue as it comes."
 )
 _FEW = 10
+_DUMPS = 40
 _DAGGER = f"†: an area has fewer than {_FEW} positives there, so that macro-F1 hangs on a few papers."
 _MEASURES = {
     "macro_f1": "macro-F1",
@@ -198,6 +199,24 @@ def description(found: Mapping[str, Any]) -> str:
         *(_agreement(pair) for pair in found["agreement"]),
     ]
     return "\n".join(blocks)
+
+
+def sources_table(sources: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of the dumps that ingest read; of more than 40 those with most rejects and repaired bytes."""
+    shown = sources
+    if len(sources) > _DUMPS:
+        shown = sorted(sources, key=lambda source: (-source["rejects"], -source["repaired"]))[:_DUMPS]
+    rows = [_source_row(source) for source in shown]
+    table = markdown(["dump", "format", "taken by", "records", "rejects", "duplicates", "encoding"], rows)
+    left = len(sources) - len(shown)
+    return f"{table}\n{left} more are in manifest.json" if left else table
+
+
+def _source_row(source: Mapping[str, Any]) -> list[str]:
+    reasons = f" ({_counts(source['reasons'])})" if source["rejects"] else ""
+    repaired = f" ({source['repaired']} bytes repaired)" if source["repaired"] else ""
+    counts = str(source["records"]), f"{source['rejects']}{reasons}", str(source["duplicates"])
+    return [source["file"], source["format"], source["why"], *counts, f"{source['encoding'] or '–'}{repaired}"]
 
 
 def _counts(counted: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import ceil
 from pathlib import Path
@@ -12,11 +12,11 @@ import numpy as np
 
 from abstag import readers
 from abstag.decision import Decision
-from abstag.errors import ArtifactError, DataError
+from abstag.errors import AbstagError, ArtifactError, DataError
 from abstag.ingest import CleanRecord, UniqueIds, cleaned
 from abstag.labels import SCORED, LabelTable
 from abstag.progress import progress
-from abstag.records import BoolArray, FloatArray, Record, title_key
+from abstag.records import BoolArray, FloatArray, Record, Reject, title_key
 from abstag.review import DIFFER, DRIFT, RANDOM, REST, SHEET, UNSURE, check_of
 from abstag.sheets import write_sheet
 from abstag.taxonomy import Taxonomy
@@ -94,7 +94,7 @@ def export_sheet(  # noqa: PLR0913
         raise DataError(f"{top} papers are none", where="--top", remedy="ask for 1 or more")
     first, *others = (_read_tags(path, taxonomy) for path in tags)
     taggers = [first, *(_aligned(other, first) for other in others)]
-    records = _records(files, first, format, mapping)
+    records = _records(files, readers.brought(files, paths), first, format=format, mapping=mapping)
     rows = _distinct(records, LabelTable(labels, taxonomy))
     if not rows:
         raise DataError("no paper is left: all are labelled", where=tags[0], remedy="tag more papers")
@@ -183,28 +183,43 @@ def _aligned(other: Tagged, first: Tagged) -> Tagged:
 
 def _records(
     files: Sequence[str],
+    brought: set[str],
     tagged: Tagged,
+    *,
     format: str | None,  # noqa: A002
     mapping: Mapping[str, str] | None,
 ) -> list[CleanRecord]:
     """Return the records that were tagged, in the order of the tags."""
     places, unique = _places(tagged.lines), UniqueIds()
     found: dict[int, CleanRecord] = {}
-    for name in files:
-        dump = readers.open_dump(name, format=format, mapping=mapping)
-        for item in progress(dump.items, f"reading {name}"):
-            record = cleaned(item) if isinstance(item, Record) else item
-            if isinstance(record, CleanRecord):
-                record = record._replace(id=unique(record.id))
-                title = record.title or None
-                place = places.get((title, record.id), places.get((title, item.file, item.n)))
-                if place is not None:
-                    found.setdefault(place, record)
+    for item in _read(files, brought, format, mapping):
+        record = cleaned(item) if isinstance(item, Record) else item
+        if isinstance(record, CleanRecord):
+            record = record._replace(id=unique(record.id))
+            title = record.title or None
+            place = places.get((title, record.id), places.get((title, item.file, item.n)))
+            if place is not None:
+                found.setdefault(place, record)
     missing = len(tagged.lines) - len(found)
     if missing:
         what = f"{missing} of {len(tagged.lines)} tagged papers are not in the dumps"
         raise DataError(what, where=tagged.path, remedy="give the dumps that were tagged, as they were")
     return [found[place] for place in sorted(found)]
+
+
+def _read(
+    files: Sequence[str],
+    brought: set[str],
+    format: str | None,  # noqa: A002
+    mapping: Mapping[str, str] | None,
+) -> Iterator[Record | Reject]:
+    for name in files:
+        try:
+            dump = readers.open_dump(name, format=format, mapping=mapping)
+            yield from progress(dump.items, f"reading {name}")
+        except AbstagError:
+            if name not in brought:
+                raise
 
 
 def _distinct(records: Sequence[CleanRecord], table: LabelTable) -> list[int]:

@@ -157,7 +157,7 @@ def tag_dumps(  # noqa: PLR0913
         ``out`` is one of the dumps, exists (without ``force``) or cannot be written; another job has begun it.
     """
     files = dumps(paths, out)
-    summary = Summary(bundle.name, len(files))
+    summary, brought = Summary(bundle.name, len(files)), readers.brought(files, paths)
     bundle.taxonomy.encode(choice.areas)
     name = out or Path("-.jsonl")
     needs_records = writers.writer_for(name).NEEDS_RECORDS
@@ -168,10 +168,10 @@ def tag_dumps(  # noqa: PLR0913
     def write(decided: Iterable[Decided], stream: BinaryIO) -> None:
         told = choice.areas or bundle.taxonomy.ids
         areas = {area.id: area.name for area in bundle.taxonomy.areas if area.id in told}
-        records = _items(files, reading, {}) if needs_records else None
+        records = _items(files, brought, reading, {}) if needs_records else None
         writers.write(_pairs(_counted(decided, bundle, summary), records), stream, name, names=areas)
 
-    items = _items(files, reading, summary.failed)
+    items = _items(files, brought, reading, summary.failed)
     with workers(bundle, threads) as pool:
         if out is None and not choice.looks_ahead:
             write(pool.map(Rule(choice).decide, _scored(items, pool, choice, UniqueIds())), sys.stdout.buffer)
@@ -246,10 +246,11 @@ def _parts(  # noqa: PLR0913
         with TemporaryDirectory(prefix="abstag-") as folder:
             yield Parts(Path(folder))
         return
+    hashes = {place: file_hash(place) for place in set(map(readers.place, files))}
     job = {
         "abstag": __version__,
         "bundle": bundle.digest,
-        "dumps": [[name, file_hash(Path(name))] for name in files],
+        "dumps": [[name, hashes[readers.place(name)]] for name in files],
         "reading": [reading.format, dict(reading.mapping or {})],
         "explain": choice.explain,
     }
@@ -260,14 +261,19 @@ def _parts(  # noqa: PLR0913
         yield parts
 
 
-def _items(files: Sequence[str], reading: Reading, failed: dict[str, str]) -> Iterator[Item]:
-    """Yield the records of files; one that cannot be read, or not to its end, is noted and left."""
+def _items(files: Sequence[str], brought: set[str], reading: Reading, failed: dict[str, str]) -> Iterator[Item]:
+    """Yield the records of files; one that cannot be read, or not to its end, is noted, and if not named a reject."""
     for name in files:
+        n = 0
         try:
             dump = readers.open_dump(name, format=reading.format, mapping=reading.mapping)
-            yield from progress(dump.items, f"tagging {name}")
+            for item in progress(dump.items, f"tagging {name}"):
+                n = item.n
+                yield item
         except AbstagError as error:
             failed[name] = str(error)
+            if name in brought:
+                yield readers.unreadable(name, n + 1, error)
 
 
 def _scored(items: Iterator[Item], pool: Workers, choice: Choice, unique: UniqueIds) -> Iterator[list[Scored]]:

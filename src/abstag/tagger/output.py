@@ -46,15 +46,16 @@ def dumps(paths: Sequence[str], out: Path | None) -> list[str]:
 
 def _is_file(file: str, made: Path) -> bool:
     """Whether a dump, or what standard input is read from, is a file that is to be made."""
+    place = readers.place(file)
     try:
-        return os.path.samestat(os.fstat(sys.stdin.fileno()), made.stat()) if file == "-" else made.samefile(file)
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), made.stat()) if file == "-" else made.samefile(place)
     except (OSError, ValueError, AttributeError):  # standard input may be no file at all
         return False
 
 
 def read_once(files: Sequence[str]) -> list[str]:
     """Return the dumps that cannot be read a second time: standard input, pipes."""
-    return [file for file in files if file == "-" or not Path(file).is_file()]
+    return [file for file in files if file == "-" or not readers.place(file).is_file()]
 
 
 @contextmanager
