@@ -13,7 +13,6 @@ import zipfile
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -97,25 +96,28 @@ class TestPacked:
         with pytest.raises(DataError, match="packed twice"):
             items(write(tmp_path / "dump.gz", gzip.compress(gzip.compress(LINES))))
 
-    @pytest.mark.parametrize("kind", PACKERS)
-    def test_a_bomb_is_stopped(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-        path = write(tmp_path / "bomb", PACKERS[kind](LINES + bytes(80_000_000)))
-        tracemalloc.start()
-        with pytest.raises(DataError, match=r"more than 200 times as big .* ABSTAG_MAX_RATIO higher"):
-            items(path)
-        assert tracemalloc.get_traced_memory()[1] < 160_000_000  # the line of NULs itself
-        tracemalloc.stop()
+    @pytest.fixture
+    def small_floor(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("abstag.readers._packed._HARMLESS", 1 << 21)
 
+    @pytest.mark.usefixtures("small_floor")
+    @pytest.mark.parametrize("kind", PACKERS)
+    def test_a_bomb_is_stopped(self, tmp_path: Path, kind: str) -> None:
+        dump = open_dump(write(tmp_path / "bomb", PACKERS[kind](LINES * 300 + bytes(5_000_000))))
+        with pytest.raises(DataError, match=r"more than 200 times as big .* ABSTAG_MAX_RATIO higher"):
+            list(dump.items)
+
+    @pytest.mark.usefixtures("small_floor")
     def test_limits_can_be_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        path = write(tmp_path / "big.gz", gzip.compress(LINES + b" \n" * 40_000_000, 1))
-        monkeypatch.setenv("ABSTAG_MAX_UNPACKED", "70000000")
-        with pytest.raises(DataError, match=r"more than 70000000 bytes; .* ABSTAG_MAX_UNPACKED higher"):
+        path = write(tmp_path / "big.gz", gzip.compress(LINES + b" \n" * 2_000_000))
+        monkeypatch.setenv("ABSTAG_MAX_RATIO", "2000")
+        monkeypatch.setenv("ABSTAG_MAX_UNPACKED", "3000000")
+        with pytest.raises(DataError, match=r"more than 3000000 bytes; .* ABSTAG_MAX_UNPACKED higher"):
             items(path)
         monkeypatch.setenv("ABSTAG_MAX_UNPACKED", "much")
         with pytest.raises(ConfigError, match="ABSTAG_MAX_UNPACKED: 'much' is no whole number"):
             items(path)
-        monkeypatch.setenv("ABSTAG_MAX_UNPACKED", "1000000000")
-        monkeypatch.setenv("ABSTAG_MAX_RATIO", "2000")
+        monkeypatch.delenv("ABSTAG_MAX_UNPACKED")
         assert abstracts(path) == [A, B]
 
 
@@ -178,6 +180,7 @@ class TestZip:
         with pytest.raises(DataError, match="more than 200 times as big as packed"):
             items(file)
 
+    @pytest.mark.slow
     def test_many_members_take_no_square_of_time(self, tmp_path: Path) -> None:
         files = expand([make_zip(tmp_path / "d.zip", {f"{n}.jsonl": LINES for n in range(3000)})])
         start = time.perf_counter()
@@ -186,15 +189,15 @@ class TestZip:
 
     def test_missing_member(self, tmp_path: Path) -> None:
         path = make_zip(tmp_path / "d.zip", {"a.jsonl": LINES})
-        with pytest.raises(DataError, match="there is no b.jsonl in"):
+        with pytest.raises(DataError, match=r"there is no b\.jsonl in"):
             open_dump(f"{path}/b.jsonl")
 
 
 class TestEncodings:
     def test_windows_1252_is_repaired_and_told(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        text = f"title,abstract\nCafé – “Łódź”,{A}\n".replace("Łódź", "Zoë")
-        dump = open_dump(write(tmp_path / "a.csv", text.encode("cp1252")))
+        text = f'title,abstract\nCafé – “Łódź”,"{A}"\n'.replace("Łódź", "Zoë")
         with caplog.at_level("INFO", logger="abstag"):
+            dump = open_dump(write(tmp_path / "a.csv", text.encode("cp1252")))
             (record,) = dump.items
         assert isinstance(record, Record)
         assert record.title == "Café – “Zoë”"
@@ -215,7 +218,7 @@ class TestEncodings:
 
     @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
     def test_utf16_without_a_mark(self, tmp_path: Path, encoding: str) -> None:
-        dump = open_dump(write(tmp_path / "a.csv", f"title,abstract\nŻółć,{A}\n".encode(encoding)))
+        dump = open_dump(write(tmp_path / "a.csv", f'title,abstract\nŻółć,"{A}"\n'.encode(encoding)))
         assert [item.title for item in dump.items] == ["Żółć"]
         assert dump.encoding is not None
         assert dump.encoding.name == encoding
@@ -225,11 +228,13 @@ class TestEncodings:
         with pytest.raises(DataError, match=r"begins with NULs alone|unknown format \(binary\)"):
             items(write(tmp_path / "a.txt", content))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("letter", ["x", "é", "\0"])
     def test_a_line_of_50_mb_is_linear(self, tmp_path: Path, letter: str) -> None:
         start = time.perf_counter()
-        found = items(write(tmp_path / "a.jsonl", LINES + letter.encode("latin-1") * 50_000_000 + b"\n" + LINES))
-        assert [isinstance(item, Record) for item in found] == [True, True, False, True, True]
+        found = items(write(tmp_path / "a.jsonl", LINES * 300 + letter.encode("latin-1") * 50_000_000 + b"\n" + LINES))
+        assert [item.n for item in found if isinstance(item, Reject)] == [601]
+        assert len(found) == 603
         assert time.perf_counter() - start < 60
 
 
@@ -249,7 +254,7 @@ def arrow(table: pa.Table, path: Path, kind: str) -> str:
         return str(path)
     maker = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
     with maker(str(path), table.schema) as sink:
-        sink.write_table(table)
+        sink.write_table(table, max_chunksize=1000)
     return str(path)
 
 
@@ -279,7 +284,7 @@ class TestParquet:
             (),
             "no abstract",
         ]
-        with pytest.raises(DataError, match="--map title: there is no column 'x'; the columns are: content.Text.value"):
+        with pytest.raises(DataError, match=r"--map title: there is no column 'x'; the columns are: content\.Text\.v"):
             items(path, {"title": "x"})
         with pytest.raises(DataError, match="no abstract column"):
             items(path)
@@ -301,13 +306,14 @@ class TestParquet:
             with pytest.raises(AbstagError):
                 items(write(tmp_path / "b", data[:cut]))
 
+    @pytest.mark.slow
     def test_memory_stays_flat(self, tmp_path: Path, kind: str) -> None:
-        table = pa.table({"abstract": [f"{A} {B} {n}" for n in range(60_000)]})
+        table = pa.table({"abstract": [f"{A} {B} {n}" for n in range(20_000)]})
         path = arrow(table, tmp_path / "a", kind)
         del table
         tracemalloc.start()
-        assert sum(isinstance(item, Record) for item in open_dump(path).items) == 60_000
-        assert tracemalloc.get_traced_memory()[1] < 12_000_000
+        assert sum(isinstance(item, Record) for item in open_dump(path).items) == 20_000
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
         tracemalloc.stop()
 
 
@@ -330,7 +336,7 @@ class TestUnreadable:
         (folder / "a.jsonl").write_bytes(LINES)
         (folder / "b.pdf").write_bytes(b"%PDF-1.7 ...")
         (folder / "c.jsonl.gz").write_bytes(gzip.compress(LINES)[:-4])
-        (folder / "d.csv").write_bytes(f"title,abstract\nCafé,{A}\n".encode("latin-1"))
+        (folder / "d.csv").write_bytes(f'title,abstract\nCafé,"{A}"\n'.encode("latin-1"))
         return folder
 
     def test_one_reject_of_its_own_in_a_corpus(self, folder: Path, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def _text_dump(stream: io.BufferedReader, path: str, name: str | None, mapping: 
 
 
 def _texts() -> dict[str, Format]:
-    return {key: cast("Format", module) for key, module in formats().items() if not hasattr(module, "BINARY")}
+    return {key: module for key, module in formats().items() if not hasattr(module, "BINARY")}
 
 
 def _binaries() -> dict[str, BinaryFormat]:

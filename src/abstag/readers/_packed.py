@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
-from abstag.errors import ConfigError, DataError
+from abstag.errors import AbstagError, ConfigError, DataError
 
 HEAD = 1 << 16
 RATIO, SIZE = "ABSTAG_MAX_RATIO", "ABSTAG_MAX_UNPACKED"
@@ -49,10 +49,16 @@ class Chunks(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer whole unless the dump ends, so that one ``peek`` shows the head of a pipe too."""
+        """Fill the buffer whole unless the dump ends or is damaged there, so that one ``peek`` shows its head."""
         filled = 0
         while filled < len(buffer):
-            self._rest = self._rest or memoryview(next(self._chunks, b""))
+            try:
+                self._rest = self._rest or memoryview(next(self._chunks, b""))
+            except AbstagError as error:
+                if not filled:
+                    raise
+                self._chunks = _raising(error)  # once more, after what came before it
+                break
             size = min(len(buffer) - filled, len(self._rest))
             if not size:
                 break
@@ -66,6 +72,11 @@ class Chunks(io.RawIOBase):
         if not self.closed:
             self._close()
         super().close()
+
+
+def _raising(error: AbstagError) -> Iterator[bytes]:
+    yield from ()
+    raise error
 
 
 def buffered(chunks: Iterator[bytes], close: Callable[[], None]) -> io.BufferedReader:
@@ -206,9 +217,10 @@ def _unpacked(packed: io.BufferedReader, kind: str, file: str) -> Iterator[bytes
 
 
 @contextmanager
-def _opened(packed: io.BufferedReader, kind: str) -> Iterator[io.BufferedReader]:
+def _opened(packed: io.BufferedReader, kind: str) -> Iterator[Any]:
     if kind != "zstd":
-        openers = {"gzip": partial(gzip.GzipFile, None, "rb", 9), "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile}
+        openers: dict[str, Callable[[io.BufferedReader], Any]] = {"bzip2": bz2.BZ2File, "xz": lzma.LZMAFile}
+        openers["gzip"] = partial(gzip.GzipFile, None, "rb", 9)
         with openers[kind](packed) as stream:
             yield stream
         return

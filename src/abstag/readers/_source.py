@@ -21,11 +21,8 @@ _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _MANY, _FEW = 0.3, 0.02  # share of NULs among the high and the low bytes of UTF-16 in Latin letters
-_ESCAPED = re.compile("[\udc80-\udcff]")
-_WINDOWS = {
-    0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)  # five bytes mean nothing in Windows-1252
-    for byte in range(0x80, 0x100)
-}
+_ESCAPED = re.compile("[\udc80-\udcff]+")
+_WINDOWS = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256))  # five mean nothing
 
 
 @dataclass(slots=True)
@@ -59,16 +56,20 @@ def _unmarked(head: bytes) -> str:
     return "utf-8"
 
 
+def _windows(run: re.Match[str]) -> str:
+    return codecs.charmap_decode(run[0].encode("utf-8", "surrogateescape"), "strict", _WINDOWS)[0]
+
+
 def _utf8(stream: io.BufferedReader, encoding: Encoding, file: str) -> Iterator[bytes]:
     lenient = "surrogateescape" if encoding.name.startswith("utf-8") else "strict"
     decoder, offset, line, first = codecs.getincrementaldecoder(encoding.name)(lenient), 0, 1, 0
     try:
-        for chunk in chain(iter(partial(stream.read, HEAD), b""), [b""]):
+        for chunk in chain(iter(partial(stream.read1, HEAD), b""), [b""]):
             text = decoder.decode(chunk, final=not chunk)
             if lenient == "surrogateescape" and not text.isascii() and (found := _ESCAPED.search(text)):
                 first = first or line + text.count("\n", 0, found.start())
-                encoding.repaired += len(_ESCAPED.findall(text))
-                text = text.translate(_WINDOWS)
+                encoding.repaired += sum(len(run[0]) for run in _ESCAPED.finditer(text))
+                text = _ESCAPED.sub(_windows, text)
             offset, line = offset + len(chunk), line + text.count("\n")
             if text:
                 yield text.encode()
