@@ -676,7 +676,6 @@ class TestSniff:
         [
             ("hello", "a.txt"),
             ("<html><p>" + A, "a.html"),
-            (f"1\tGardens\t{A}\n2\tLamps\t{B}\n", "a.csv"),
             (f"1,Gardens,{A}\n2,Lamps,{B}\n", "a.csv"),
         ],
     )

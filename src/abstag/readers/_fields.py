@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from abstag.abstracts import Fault, fault
@@ -23,11 +24,14 @@ _HEADING = re.compile(
 )
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the first that is there counts
-    "abstract": ("abstract", "abstract note", "abstract text", "ab", "summary"),
-    "title": ("title", "article title", "paper title", "document title", "ti"),
-    "id": ("ut", "id", "paper id", "paperid", "forum", "corpusid", "eid", "key"),  # Web of Science: "ID" is keywords
-    "venue": ("venue", "conference", "booktitle", "publication title", "source title", "journal", "so"),
-    "year": ("year", "publication year", "pub year", "py", "date"),
+    "abstract": ("abstract", "abstract note", "abstract text", "paper abstract", "abstracts", "ab", "summary", "summaries"),
+    "title": ("title", "article title", "paper title", "document title", "titles", "ti", "display name"),
+    "id": ("ut", "ut (unique wos id)", "id", "paper id", "paperid", "forum", "corpusid", "eid", "publication id", "key", "pmid"),
+    "venue": (
+        *("venue", "conference", "booktitle", "publication title", "source title", "journal", "so", "journal/book"),
+        *("primary location.source.display name", "host venue.display name", "anthology title", "conference name"),
+    ),
+    "year": ("year", "publication year", "pub year", "pubyear", "py", "date", "publication date"),
     "keywords": ("keywords", "author keywords", "manual tags", "de"),
     "primary_area": ("primary area",),
     "topic": ("topic",),
@@ -118,9 +122,23 @@ def year(*sources: object) -> int | None:
 
 def columns(cells: Sequence[str]) -> dict[str, int]:
     """Return the column number of each field of ours that a header row names."""
-    names = [" ".join(cell.casefold().replace("_", " ").replace("-", " ").split()) for cell in cells]
-    found = {field: [names.index(name) for name in known if name in names] for field, known in _COLUMNS.items()}
-    return {field: numbers[0] for field, numbers in found.items() if numbers}
+    return {field: numbers[0] for field, numbers in column_numbers(cells).items()}
+
+
+def column_numbers(
+    cells: Sequence[str], known: Mapping[str, tuple[str, ...]] = MappingProxyType(_COLUMNS)
+) -> dict[str, list[int]]:
+    """Return the column numbers, the best first, of each field (ours, or those given by names) in a header row."""
+    names = list(map(column_name, cells))
+    if "pt" in names:  # Web of Science: there "ID" is keywords by machine
+        names = ["" if name == "id" else name for name in names]
+    found = {field: [names.index(name) for name in those if name in names] for field, those in known.items()}
+    return {field: numbers for field, numbers in found.items() if numbers}
+
+
+def column_name(cell: str) -> str:
+    """Return the name in a header's cell with small letters, spaces for "_" and "-", and nothing around it."""
+    return " ".join(cell[:200].casefold().replace("_", " ").replace("-", " ").strip('\ufeff" ').split())
 
 
 def _declared(fields: Mapping[str, object]) -> tuple[str, ...]:

@@ -1,34 +1,88 @@
-"""CSV and TSV with a header: comma, tab or semicolon, quoted cells over several lines."""
+"""CSV and TSV: commas, tabs, semicolons or bars, quoted cells over several lines, lines above the header."""
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 
 from abstag.abstracts import Fault
-from abstag.errors import DataError
-from abstag.readers._fields import Place, columns, item
+from abstag.readers._rows import Header, Row, begin, check, fits, records, tell
 from abstag.records import Record, Reject
 
 NAME = "table"
-SUFFIXES = (".csv", ".tsv", ".tab")
+SUFFIXES = (".csv", ".tsv", ".tab", ".psv")
 
-_DELIMITERS = ",\t;"
+_DELIMITERS = ",\t;|"
 _CELL_LIMIT = 2**31 - 1
+_SPAN = 1 << 26  # characters of a row over several lines at most
+_TRIES = 3  # times that a line is read again behind a quote that does not close
+_CUT = 60_000  # characters from which the last row of a head may be cut off
+_PIECES = 50  # lines that may belong to a row with bad quotes
+_OTHER = re.compile(r'\s*(?:[{<@%]|\[\s*[{"\[]|\|)')
+_RULE = re.compile(r"^\s*:?-{2,}:?\s*\|", re.MULTILINE)
+_SEPARATOR = re.compile(r'\s*"?sep=(.)', re.IGNORECASE)
 
 
-class Header(NamedTuple):
-    """The header row: its delimiter, its cells as written, and the column number of each field of ours."""
+class Lines(Iterator[str]):
+    """Physical lines of which those behind a bad quote are read again, each a few times at most.
 
-    delimiter: str
-    cells: Sequence[str]
-    columns: Mapping[str, int]
+    Attributes
+    ----------
+    header
+        The header once it is known: a row over several lines must fit it.
+    number
+        1-based number of the first line that was taken, as long as there is one.
+    """
+
+    def __init__(self, source: Iterable[str]) -> None:
+        self._source, self._again = iter(source), deque[tuple[str, int]]()
+        self._taken, self._size = list[tuple[str, int]](), 0
+        self.header: Header | None = None
+        self.number = 1
+
+    def __next__(self) -> str:
+        if self._size > _SPAN:
+            raise csv.Error("a quote is not closed")
+        line, tries = self._again.popleft() if self._again else (next(self._source), 0)
+        if self._taken and tries >= _TRIES:
+            self._again.appendleft((line, tries))
+            raise csv.Error("a quote is not closed")
+        self._taken.append((line, tries))
+        self._size += len(line) if len(self._taken) > 1 else 0
+        return line
+
+    @property
+    def taken(self) -> list[str]:
+        """The lines taken since the last row was done."""
+        return [line for line, _ in self._taken]
+
+    def done(self, *, keep: int | None = None) -> None:
+        """Go on behind the lines that were taken, or behind the first few of them."""
+        keep = len(self._taken) if keep is None else keep
+        self._again.extendleft((line, tries + 1) for line, tries in reversed(self._taken[keep:]))
+        self.number += min(keep, len(self._taken))
+        self._taken.clear()
+        self._size = 0
 
 
 def sniff(head: str, mapping: Mapping[str, str]) -> int:
-    """Return 2 for a mapped column or, among several, an abstract; 1 for another one that we know or may be mapped."""
-    header = _header(head, mapping)
-    if _mapped(header.cells, mapping):
+    """Return 2 for a mapped column or, among several, an abstract; 1 for another one that we know or may be mapped.
+
+    Below other lines a header counts only if it names an abstract and the row below fits it. Without a header it is 2
+    for tabs, else 1, if the content tells which column holds the abstracts.
+    """
+    if _OTHER.match(head):
+        return 0
+    delimiter, header, rows = _layout(head, mapping)
+    if not header.cells:
+        return (1 + (delimiter == "\t")) * bool(header.columns)
+    below, is_cut = next(rows, None), len(head) > _CUT
+    first = next(number for number, line in enumerate(io.StringIO(head, newline=""), 1) if line.strip())
+    if header.line > first and not ("abstract" in header.columns and below and (is_cut or fits(header, below[1]))):
+        return 0
+    if set(mapping) & set(header.columns):
         return 2
     if len(header.cells) == 1:
         return int("abstract" in header.columns)
@@ -38,71 +92,80 @@ def sniff(head: str, mapping: Mapping[str, str]) -> int:
 def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
     """Yield one item a row that is not empty; an empty ``areas`` cell is unlabelled, "none" is none of the areas.
 
+    A row whose quotes do not close, or are followed by text, is one reject, with the shorter lines behind it; between
+    tabs such quotes are text where the cells are as many as they should be.
+
     Raises
     ------
     DataError
         There is no abstract column, or a mapped column is not there.
     """
-    header = _header(stream.peek().decode(errors="ignore"), mapping)
-    _check(header, file, mapping)
-    rows = _rows(io.TextIOWrapper(stream, encoding="utf-8", newline=""), header.delimiter)
-    next(rows)
-    for n, (line, row) in enumerate(rows, 1):
-        place = Place(file, n, line)
-        if isinstance(row, Fault):
-            yield Reject(*place, *row)
-        elif len(row) != len(header.cells):
-            yield Reject(*place, "ragged row", f"{len(row)} cells, the header has {len(header.cells)}")
-        else:
-            yield item({field: row[column] for field, column in header.columns.items()}, place)
+    delimiter = _layout(stream.peek().decode(errors="ignore"), mapping)[0]
+    lines = Lines(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
+    header, rows = begin(_rows(lines, delimiter), mapping)
+    check(header, file, mapping)
+    tell(header, file)
+    lines.header = header
+    yield from records(rows, header, file, mapping, count(1))
 
 
-def _check(header: Header, file: str, mapping: Mapping[str, str]) -> None:
-    names = [cell.strip()[:40] for cell in header.cells[:20]]
-    for field, name in mapping.items():
-        if field not in _mapped(header.cells, {field: name}):
-            what = f"--map {field}: there is no column {name!r}"
-            raise DataError(what, where=file, remedy=f"the columns are: {str(names)[1:-1]}")
-    if "abstract" not in header.columns:
-        raise DataError(
-            f"no abstract column among: {', '.join(names)}",
-            where=file,
-            remedy="rename the one that holds the abstracts to abstract, or name it with --map abstract=NAME",
-        )
+def _layout(head: str, mapping: Mapping[str, str]) -> tuple[str, Header, Iterator[Row]]:
+    """Return the delimiter that gives most known columns, then most cells, with the header and the rows below it."""
+    said = _SEPARATOR.match(head)
+    found = []
+    for delimiter in said[1] if said else _DELIMITERS:
+        if delimiter != "|" or not _RULE.search(head):  # else it is a table in markdown
+            found.append((delimiter, *begin(_rows(Lines(io.StringIO(head, newline="")), delimiter), mapping)))
+    return max(found, key=lambda layout: (len(layout[1].columns), layout[1].width))
 
 
-def _header(head: str, mapping: Mapping[str, str]) -> Header:
-    """Read the first line that is not blank with the delimiter that gives most known columns, then most cells."""
-    line = next((line for line in head.splitlines() if line.strip()), "")
-    headers = []
-    for delimiter in _DELIMITERS:
-        cells = next((row for _, row in _rows(io.StringIO(line), delimiter) if not isinstance(row, Fault)), [line])
-        headers.append(Header(delimiter, cells, columns(cells) | _mapped(cells, mapping)))
-    return max(headers, key=lambda header: (len(header.columns), len(header.cells)))
-
-
-def _mapped(cells: Sequence[str], mapping: Mapping[str, str]) -> dict[str, int]:
-    """Return the numbers of the mapped columns that are there, small letters for capital ones if need be."""
-    exact = [cell.strip() for cell in cells]
-    folded = [cell.casefold() for cell in exact]
-    found = {field: (name, exact) if name in exact else (name.casefold(), folded) for field, name in mapping.items()}
-    return {field: names.index(name) for field, (name, names) in found.items() if name in names}
-
-
-def _rows(lines: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, list[str] | Fault]]:
+def _rows(lines: Lines, delimiter: str) -> Iterator[Row]:
     """Yield physical line and cells of the rows that are not empty, a fault for one that cannot be read."""
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        line = rows.line_num + 1
-        usual = csv.field_size_limit(_CELL_LIMIT)  # global in `csv`: raised for one row at a time
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            yield line, Fault("bad row", str(error))
-            continue
-        finally:
-            csv.field_size_limit(usual)
-        if row is None:
-            return
-        if any(cell.strip() for cell in row):
-            yield line, row
+    while (row := _next(rows)) is not None:
+        line, several = lines.number, len(lines.taken) > 1
+        if isinstance(row, Fault) or (several and lines.header and not fits(lines.header, row)):
+            yield line, _broken(rows, lines, delimiter, row)
+        else:
+            lines.done()
+            if any(cell.strip() for cell in row):
+                yield line, row
+
+
+def _next(rows: Iterator[list[str]]) -> list[str] | Fault | None:
+    usual = csv.field_size_limit(_CELL_LIMIT)  # global in `csv`: raised for one row at a time
+    try:
+        return next(rows, None)
+    except csv.Error as error:
+        return Fault("bad row", str(error))
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _broken(
+    rows: Iterator[list[str]], lines: Lines, delimiter: str, row: list[str] | Fault
+) -> list[str] | Fault:
+    """Return the fault of a row with bad quotes, its pieces passed over; between tabs the row itself if it fits."""
+    header, line = lines.header, lines.number
+    cells = lines.taken[0].rstrip("\r\n").split(delimiter)
+    lines.done(keep=1)
+    if delimiter == "\t" and header and fits(header, cells):
+        return cells
+    last = _pass_over(rows, lines, header) if header else line
+    what = row.detail if isinstance(row, Fault) else "a quote is not closed, or a line break stands outside quotes"
+    return Fault("bad row", f"{what}; lines {line} to {last}" if last > line else what)
+
+
+def _pass_over(rows: Iterator[list[str]], lines: Lines, header: Header) -> int:
+    """Pass over lines that are rather pieces of the row before than rows; return the number of the last of the row."""
+    spaced = any(cell.startswith(" ") for cell in header.cells)
+    for _ in range(_PIECES):
+        row = _next(rows)
+        short = isinstance(row, list) and (
+            len(row) < header.width or (not spaced and any(cell.startswith(" ") for cell in row[1:]))
+        )
+        if not short or len(lines.taken) > 1:
+            lines.done(keep=0)
+            break
+        lines.done()
+    return lines.number - 1
