@@ -24,9 +24,30 @@ _HEADING = re.compile(
 )
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the first that is there counts
-    "abstract": ("abstract", "abstract note", "abstract text", "paper abstract", "abstracts", "ab", "summary", "summaries"),
+    "abstract": (
+        "abstract",
+        "abstract note",
+        "abstract text",
+        "paper abstract",
+        "abstracts",
+        "ab",
+        "summary",
+        "summaries",
+    ),
     "title": ("title", "article title", "paper title", "document title", "titles", "ti", "display name"),
-    "id": ("ut", "ut (unique wos id)", "id", "paper id", "paperid", "forum", "corpusid", "eid", "publication id", "key", "pmid"),
+    "id": (
+        "ut",
+        "ut (unique wos id)",
+        "id",
+        "paper id",
+        "paperid",
+        "forum",
+        "corpusid",
+        "eid",
+        "publication id",
+        "key",
+        "pmid",
+    ),
     "venue": (
         *("venue", "conference", "booktitle", "publication title", "source title", "journal", "so", "journal/book"),
         *("primary location.source.display name", "host venue.display name", "anthology title", "conference name"),

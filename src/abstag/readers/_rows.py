@@ -84,7 +84,7 @@ def check(header: Header, file: str, mapping: Mapping[str, str]) -> None:
         if field not in _mapped(header.cells, {field: name}) and field not in _numbered(header.width, {field: name}):
             what = f"--map {field}: there is no column {name!r}"
             raise DataError(what, where=file, remedy=f"the columns are: {str(names)[1:-1]}")
-    if not {"abstract", "inverted"} & set(header.columns):
+    if "abstract" not in header.columns:
         raise DataError(
             f"no abstract column among: {', '.join(names)}",
             where=file,
@@ -108,15 +108,15 @@ def records(
     """
     names = {*_ABSTRACT, column_name(mapping.get("abstract", "abstract"))}
     for line, row in rows:
-        if not isinstance(row, Fault):
-            if header.cells and _repeats(row, header, mapping, names):
-                continue
-            ragged = _is_ragged(row, header)
-            if ragged and row[0].lstrip().startswith("#"):
-                continue  # a comment
-            row = Fault("ragged row", f"{len(row)} cells, the header has {_width(header)}") if ragged else row
-        place = Place(file, next(numbers), line)
-        yield Reject(*place, *row) if isinstance(row, Fault) else _item(row, header, place)
+        if isinstance(row, Fault):
+            yield Reject(file, next(numbers), line, *row)
+        elif header.cells and _repeats(row, header, mapping, names):
+            pass
+        elif not _is_ragged(row, header):
+            yield _item(row, header, Place(file, next(numbers), line))
+        elif not row[0].lstrip().startswith("#"):  # else it is a comment
+            detail = f"{len(row)} cells, the header has {_width(header)}"
+            yield Reject(file, next(numbers), line, "ragged row", detail)
 
 
 def fits(header: Header, row: Sequence[str] | Fault) -> bool:
@@ -169,7 +169,7 @@ def _by_content(rows: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     """
     width = len(rows[0]) if rows else 0
     numbered = _numbered(width, mapping)
-    columns = [[row[number] for row in rows] for number in range(width)] if {len(row) for row in rows} == {width} else []
+    columns = list(zip(*rows, strict=True)) if {len(row) for row in rows} == {width} else []
     if "abstract" in numbered:
         is_paper = len(rows[0][numbered["abstract"][0]].split()) >= _LONG
         return Header((), numbered, width, 0) if is_paper else None
@@ -207,14 +207,14 @@ def _repeats(row: Sequence[str], header: Header, mapping: Mapping[str, str], nam
 def _item(row: Sequence[str], header: Header, place: Place) -> Record | Reject:
     fields: dict[str, object] = {field: _first(row, numbers) for field, numbers in header.columns.items()}
     filled = [row[number] for number in header.columns["abstract"] if row[number].strip()]
-    kind, inverted, link = (str(fields.pop(field, "")) for field in ("kind", "inverted", "doi"))
+    kind, inverted, link = (str(fields.pop(field, "")).strip() for field in ("kind", "inverted", "doi"))
     fields["abstract"] = max(filled, key=is_english) if filled else _in_order(inverted)
-    fields["id"] = fields.get("id") or doi(link)
+    is_catalogued = kind or "openalex.org/" in str(fields.get("id"))  # then the id is the DOI, as from JSON
+    fields["id"] = (doi(link) if is_catalogued else None) or fields.get("id") or doi(link)
     if str(fields.get("keywords", "")).startswith("["):
         fields["keywords"] = [_unquoted(found[1]) for found in _QUOTED.finditer(str(fields["keywords"]))]
-    if kind.strip().casefold() in _NO_PAPERS:
-        return Reject(*place, "not a paper", kind.strip())
-    return item(fields, place)
+    found = item(fields, place)
+    return Reject(*place, "not a paper", kind, found.title, found.id) if kind.casefold() in _NO_PAPERS else found
 
 
 def _first(row: Sequence[str], numbers: Sequence[int]) -> str:

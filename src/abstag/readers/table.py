@@ -112,10 +112,8 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 def _layout(head: str, mapping: Mapping[str, str]) -> tuple[str, Header, Iterator[Row]]:
     """Return the delimiter that gives most known columns, then most cells, with the header and the rows below it."""
     said = _SEPARATOR.match(head)
-    found = []
-    for delimiter in said[1] if said else _DELIMITERS:
-        if delimiter != "|" or not _RULE.search(head):  # else it is a table in markdown
-            found.append((delimiter, *begin(_rows(Lines(io.StringIO(head, newline="")), delimiter), mapping)))
+    delimiters = said[1] if said else _DELIMITERS[: 3 if _RULE.search(head) else 4]  # bars may be those of markdown
+    found = [(one, *begin(_rows(Lines(io.StringIO(head, newline="")), one), mapping)) for one in delimiters]
     return max(found, key=lambda layout: (len(layout[1].columns), layout[1].width))
 
 
@@ -142,9 +140,7 @@ def _next(rows: Iterator[list[str]]) -> list[str] | Fault | None:
         csv.field_size_limit(usual)
 
 
-def _broken(
-    rows: Iterator[list[str]], lines: Lines, delimiter: str, row: list[str] | Fault
-) -> list[str] | Fault:
+def _broken(rows: Iterator[list[str]], lines: Lines, delimiter: str, row: list[str] | Fault) -> list[str] | Fault:
     """Return the fault of a row with bad quotes, its pieces passed over; between tabs the row itself if it fits."""
     header, line = lines.header, lines.number
     cells = lines.taken[0].rstrip("\r\n").split(delimiter)
