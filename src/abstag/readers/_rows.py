@@ -30,7 +30,7 @@ _MORE: Mapping[str, tuple[str, ...]] = {
 }
 _NO_PAPERS = ("attachment", "note", "annotation")
 _SEPARATOR = re.compile(r"\s*sep=.?\s*", re.IGNORECASE)
-_WORD = r"""("(?:[^"\\]|\\.){0,300}+"|'(?:[^'\\]|\\.){0,300}+')"""
+_WORD = r"""("(?:[^"\\]|\\.){0,100}+"|'(?:[^'\\]|\\.){0,100}+')"""
 _POSITIONS = re.compile(_WORD + r"\s{0,9}:\s{0,9}\[([\d,\s]*+)\]")
 _NUMBER, _QUOTED = re.compile(r"\d{1,9}"), re.compile(_WORD)
 _ADVICE = "--map abstract=NAME, or by its number where there is no header, as --map abstract=3"
@@ -61,20 +61,19 @@ def begin(rows: Iterator[Row], mapping: Mapping[str, str]) -> tuple[Header, Iter
     column is the abstract and the first row is a paper already.
     """
     seen: list[tuple[int, Sequence[str]]] = []
+    names = {field: name for field, name in mapping.items() if not name.isdecimal()}
     for line, row in islice(rows, _LOOK):
         if isinstance(row, Fault) or _SEPARATOR.fullmatch("".join(row)):
             continue
-        header = _named(row, mapping, line)
-        if "abstract" in header.columns and _may_be_names(row) and (not seen or len(header.cells) > 1):
-            return header, rows
+        named = "abstract" in _named(row, names, line).columns
+        if named and _may_be_names(row) and (not seen or len(row) > 1):
+            return _named(row, mapping, line), rows
         seen.append((line, row))
     found = _by_content([row for _, row in seen], mapping)
     if found or not seen:
         return found or Header((), {}, 0, 0), chain(seen, rows)
-    headers = [_named(row, mapping, line) for line, row in seen]
-    at = max(range(len(headers)), key=lambda number: len(headers[number].columns))
-    headers[at].columns = {**headers[at].columns, **_numbered(headers[at].width, mapping)}
-    return headers[at], chain(seen[at + 1 :], rows)
+    at = max(range(len(seen)), key=lambda number: len(_named(seen[number][1], names, 0).columns))
+    return _named(seen[at][1], mapping, seen[at][0]), chain(seen[at + 1 :], rows)
 
 
 def check(header: Header, file: str, mapping: Mapping[str, str]) -> None:
@@ -124,6 +123,14 @@ def fits(header: Header, row: Sequence[str] | Fault) -> bool:
     return not isinstance(row, Fault) and not _is_ragged(row, header)
 
 
+def is_paper(header: Header, row: Sequence[str] | Fault) -> bool:
+    """Return whether a row fits the header, and shows that its columns hold what they say, if they are but two."""
+    if isinstance(row, Fault) or _is_ragged(row, header):
+        return False
+    texts = [row[number] for number in header.columns["abstract"]]
+    return len(header.columns) > 2 or any(len(text.split()) >= _LONG and text[0] != " " for text in texts)
+
+
 def _is_ragged(row: Sequence[str], header: Header) -> bool:
     return len(row) < header.width or any(cell.strip() for cell in row[_width(header) :])
 
@@ -140,8 +147,7 @@ def _named(cells: Sequence[str], mapping: Mapping[str, str], line: int) -> Heade
     elif "inverted" in more:
         columns["abstract"] = []
     width = max((number for number, cell in enumerate(cells, 1) if cell.strip()), default=0)
-    by_number = _numbered(width, mapping) if "abstract" in columns else {}
-    return Header(cells, columns | more | by_number | _mapped(cells, mapping), width, line)
+    return Header(cells, columns | more | _numbered(width, mapping) | _mapped(cells, mapping), width, line)
 
 
 def _mapped(cells: Sequence[str], mapping: Mapping[str, str]) -> dict[str, list[int]]:
@@ -173,6 +179,8 @@ def _by_content(rows: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     if "abstract" in numbered:
         is_paper = len(rows[0][numbered["abstract"][0]].split()) >= _LONG
         return Header((), numbered, width, 0) if is_paper else None
+    if any(cell[:1].isspace() for row in rows for cell in row[1:]):
+        return None  # the commas are those of sentences
     long = [number for number, cells in enumerate(columns) if all(map(_is_abstract, cells))]
     if len(long) != 1 or width < 2 or len(rows) < 2 or len(numbered) < len(mapping):
         return None

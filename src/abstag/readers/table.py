@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from abstag.abstracts import Fault
-from abstag.readers._rows import Header, Row, begin, check, fits, records, tell
+from abstag.readers._rows import Header, Row, begin, check, fits, is_paper, records, tell
 from abstag.records import Record, Reject
 
 NAME = "table"
@@ -18,6 +18,7 @@ _DELIMITERS = ",\t;|"
 _CELL_LIMIT = 2**31 - 1
 _SPAN = 1 << 26  # characters of a row over several lines at most
 _TRIES = 3  # times that a line is read again behind a quote that does not close
+_WIDE = 100  # cells that make a table of a line, whatever their names
 _CUT = 60_000  # characters from which the last row of a head may be cut off
 _PIECES = 50  # lines that may belong to a row with bad quotes
 _OTHER = re.compile(r'\s*(?:[{<@%]|\[\s*[{"\[]|\|)')
@@ -80,13 +81,13 @@ def sniff(head: str, mapping: Mapping[str, str]) -> int:
         return (1 + (delimiter == "\t")) * bool(header.columns)
     below, is_cut = next(rows, None), len(head) > _CUT
     first = next(number for number, line in enumerate(io.StringIO(head, newline=""), 1) if line.strip())
-    if header.line > first and not ("abstract" in header.columns and below and (is_cut or fits(header, below[1]))):
+    if header.line > first and not ("abstract" in header.columns and below and (is_cut or is_paper(header, below[1]))):
         return 0
     if set(mapping) & set(header.columns):
         return 2
     if len(header.cells) == 1:
         return int("abstract" in header.columns)
-    return 2 if "abstract" in header.columns else int(bool(header.columns or mapping))
+    return 2 if "abstract" in header.columns else int(bool(header.columns or mapping or header.width > _WIDE))
 
 
 def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
@@ -110,11 +111,11 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 
 
 def _layout(head: str, mapping: Mapping[str, str]) -> tuple[str, Header, Iterator[Row]]:
-    """Return the delimiter that gives most known columns, then most cells, with the header and the rows below it."""
+    """Return the delimiter with most known columns, then tabs, then most cells; the header, and the rows below it."""
     said = _SEPARATOR.match(head)
     delimiters = said[1] if said else _DELIMITERS[: 3 if _RULE.search(head) else 4]  # bars may be those of markdown
     found = [(one, *begin(_rows(Lines(io.StringIO(head, newline="")), one), mapping)) for one in delimiters]
-    return max(found, key=lambda layout: (len(layout[1].columns), layout[1].width))
+    return max(found, key=lambda one: (len(one[1].columns), one[0] == "\t" and one[1].width > 1, one[1].width))
 
 
 def _rows(lines: Lines, delimiter: str) -> Iterator[Row]:

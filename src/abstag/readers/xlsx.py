@@ -7,11 +7,12 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Any, BinaryIO, Literal
 
 from abstag.errors import DataError
 from abstag.readers import _rows as table
+from abstag.readers._fields import Fault
 from abstag.records import Record, Reject
 
 _LOG = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ _SAVE = "save it as .xlsx or CSV"
 _OLD, _ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
 _MEMBER = re.compile(rb"PK\x03\x04.{26}xl/", re.DOTALL)
 _ODS = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
-_ROWS = 1_048_576  # of a sheet, and no more
+_ROWS, _BATCH = 1_048_576, 100  # of a sheet, and no more; read at a time
 _TEXTS, _UNPACKED = 1 << 29, 1 << 32  # bytes of what is held in memory, and of all
 _HARMLESS, _RATIO = 1 << 26, 200  # how far a bigger member may be packed
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -60,7 +61,7 @@ def read(stream: BinaryIO, file: str, mapping: Mapping[str, str]) -> Iterator[Re
             continue
         found = True
         table.tell(header, f"{file}, sheet {name}")
-        yield from table.records(below, header, file, mapping, numbers)
+        yield from table.records(_even(below, header.width), header, file, mapping, numbers)
     if not found:
         raise next(iter(refused.values()), None) or DataError("no sheet with cells", where=file)
     if refused:
@@ -105,19 +106,26 @@ def _sheets(stream: BinaryIO, file: str) -> Iterator[tuple[str, Iterator[table.R
 def _rows(sheet: Any, file: str) -> Iterator[table.Row]:
     """Yield number and texts of the rows that are not empty."""
     sheet.reset_dimensions()  # what a file says of them may be wrong
-    rows = sheet.iter_rows(values_only=True)
-    for number in range(1, _ROWS + 1):
+    rows, numbers = sheet.iter_rows(values_only=True), iter(range(1, _ROWS + 1))
+    while True:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                row = next(rows, None)
+                some = list(zip(islice(rows, _BATCH), numbers, strict=False))
         except _DAMAGED as error:
             raise _damaged(file, error) from error
-        if row is None:
+        if not some:
             return
-        cells = [_text(value) if value is not None else "" for value in row]
-        if any(map(str.strip, cells)):
-            yield number, cells
+        for row, number in some:
+            cells = [_text(value) if value is not None else "" for value in row]
+            if any(map(str.strip, cells)):
+                yield number, cells
+
+
+def _even(rows: Iterator[table.Row], width: int) -> Iterator[table.Row]:
+    """Yield the rows as wide as the header; what stands beside a table is none of its cells."""
+    for number, row in rows:
+        yield number, row if isinstance(row, Fault) else [*row[:width], *[""] * (width - len(row))]
 
 
 def _text(value: object) -> str:
