@@ -23,6 +23,7 @@ from abstag import writers
 from abstag.errors import ArtifactError
 from abstag.records import Record, Reject
 from abstag.writers import parquet, xlsx
+from abstag.writers._delimited import _harmless
 from abstag.writers._lines import Tagged
 
 NAMES = {"llm": "Language models", "graphs": "Learning on graphs"}
@@ -262,6 +263,13 @@ def test_no_cell_of_a_delimited_table_is_a_formula(path: str, delimiter: str) ->
     assert rows[-2][3] == "'=1|2\n3"
     assert rows[-2][7] == "bad row: =?|\n"
     assert all(len(row) == len(COLUMNS) for row in rows)
+
+
+@given(st.text(alphabet="'=+-@\t a1\uff1d", max_size=6))
+def test_a_guarded_text_can_be_restored(text: str) -> None:
+    guarded = _harmless(text)
+    assert guarded == text or guarded == f"'{text}"
+    assert (guarded != text) == (_harmless(guarded) == f"'{guarded}")  # so it shows whether there is one to take off
 
 
 def test_a_reason_and_a_file_name_are_guarded_too() -> None:

@@ -216,7 +216,8 @@ def _item(row: Sequence[str], header: Header, place: Place) -> Record | Reject:
     fields: dict[str, object] = {field: _first(row, numbers) for field, numbers in header.columns.items()}
     filled = [row[number] for number in header.columns["abstract"] if row[number].strip()]
     kind, inverted, link = (str(fields.pop(field, "")).strip() for field in ("kind", "inverted", "doi"))
-    fields["abstract"] = max(filled, key=is_english) if filled else _in_order(inverted)
+    english = filled if len(filled) < 2 else [text for text in filled if is_english(text[:2000])] or filled
+    fields["abstract"] = english[0] if english else _in_order(inverted)
     is_catalogued = kind or "openalex.org/" in str(fields.get("id"))  # then the id is the DOI, as from JSON
     fields["id"] = (doi(link) if is_catalogued else None) or fields.get("id") or doi(link)
     if str(fields.get("keywords", "")).startswith("["):

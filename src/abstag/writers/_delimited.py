@@ -22,10 +22,12 @@ def write_rows(tagged: Iterable[Tagged], out: BinaryIO, *, names: Mapping[str, s
 def _harmless(cell: Any) -> Any:
     """Return a text with an apostrophe before it when a spreadsheet would run it.
 
-    See OWASP, "CSV injection". Full-width signs count, and so do those behind white space or signs that do not show.
+    See OWASP, "CSV injection". Full-width signs count, and so do those behind white space or signs that do not show, and
+    behind apostrophes of the text's own: so one apostrophe less is always the text as it was.
     """
     if not isinstance(cell, str):
         return cell
-    shown = next((sign for sign in cell if sign.isprintable() and not sign.isspace()), "")
-    runs = cell.startswith(("\t", "\n")) or unicodedata.normalize("NFKC", shown) in _SIGNS
+    bare = cell.lstrip("'")
+    shown = next((sign for sign in bare if sign.isprintable() and not sign.isspace()), "")
+    runs = bare.startswith(("\t", "\n")) or unicodedata.normalize("NFKC", shown) in _SIGNS
     return f"'{cell}" if runs else cell

@@ -14,6 +14,7 @@ def write(tagged: Iterable[Tagged], out: BinaryIO, *, names: Mapping[str, str]) 
     """Write one row a record in UTF-8, cells divided by a comma.
 
     A text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line break; also full-width,
-    or after white space) gets an apostrophe before it: take that off to have the text as it was.
+    or after white space or apostrophes) gets an apostrophe before it: where one stands before such a text, take one off
+    to have the text as it was.
     """
     write_rows(tagged, out, names=names, delimiter=",")
