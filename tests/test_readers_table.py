@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -133,7 +134,7 @@ class TestQuotes:
     @given(st.lists(st.text(alphabet='ab",\n ', max_size=30), max_size=30))
     def test_every_line_is_in_an_item(self, parts: list[str]) -> None:
         text = "title,abstract\n" + "\n".join(parts)
-        found = list(module.read(io.BufferedReader(io.BytesIO(text.encode())), "f", {}))  # type: ignore[arg-type]
+        found = list(module.read(io.BufferedReader(io.BytesIO(text.encode())), "f", {}))
         assert [item.n for item in found] == list(range(1, len(found) + 1))
         lines = [item.line or 0 for item in found]
         assert lines == sorted(lines)
@@ -158,7 +159,8 @@ class TestQuotes:
         ids=range(11),
     )
     def test_hostile_text_ends_soon(self, text: str) -> None:
-        stream, start = io.BufferedReader(io.BytesIO(f"id,title,abstract\n{text}".encode())), time.process_time()  # type: ignore[arg-type]
+        start = time.process_time()
+        stream = cast("io.BufferedReader", io.BufferedReader(io.BytesIO(f"id,title,abstract\n{text}".encode())))
         assert [item.n for item in module.read(stream, "f", {})] or text.startswith(",")
         assert time.process_time() - start < 20
 
@@ -197,7 +199,7 @@ class TestSniff:
 class TestWorkbooks:
     def test_sheets_titles_above_and_kinds_of_cells(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
-        first = [
+        first: Cells = [
             ["Papers of the pond"],
             [],
             [None, "Title", "Abstract", "Year", "Id", "Sure"],

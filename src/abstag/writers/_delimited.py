@@ -22,8 +22,8 @@ def write_rows(tagged: Iterable[Tagged], out: BinaryIO, *, names: Mapping[str, s
 def _harmless(cell: Any) -> Any:
     """Return a text with an apostrophe before it when a spreadsheet would run it.
 
-    See OWASP, "CSV injection". Full-width signs count, and so do those behind white space or signs that do not show, and
-    behind apostrophes of the text's own: so one apostrophe less is always the text as it was.
+    See OWASP, "CSV injection". Full-width signs count, and so do those behind white space, signs that do not show, and
+    apostrophes of the text's own: so one apostrophe less is always the text as it was.
     """
     if not isinstance(cell, str):
         return cell
