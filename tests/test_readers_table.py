@@ -186,6 +186,7 @@ class TestSniff:
             f"ICML 2025 Papers\n\nTitle, abstract\n\n{A}\n",
             json.dumps([["title", "abstract"], ["Boats", A]], indent=0),
             f"@misc{{a,\ntitle, abstract,\nabstract = {{{A}}}}}\n",
+            f"Provider: Pond\n\nTY  - JOUR\nAB  - \nN2  - {A}\nER  - \n",
             f"<table>\ntitle,abstract\n{A}\n",
         ],
     )

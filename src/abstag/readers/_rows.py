@@ -202,6 +202,8 @@ def _are_titles(cells: Sequence[str]) -> bool:
 
 def _repeats(row: Sequence[str], header: Header, mapping: Mapping[str, str], names: set[str]) -> bool:
     """Return whether a row is a header, as where exports were glued together; its columns hold from here on."""
+    if any(len(row[number]) >= _NAME for number in header.columns["abstract"] if number < len(row)):
+        return False  # before all names are looked at: it is true of most rows
     if not any(len(cell) < _NAME and column_name(cell) in names for cell in row):
         return False
     again = _named(row, mapping, header.line)
@@ -227,6 +229,8 @@ def _item(row: Sequence[str], header: Header, place: Place) -> Record | Reject:
 
 
 def _first(row: Sequence[str], numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return row[numbers[0]]
     return next((row[number] for number in numbers if row[number].strip()), "")
 
 

@@ -81,7 +81,8 @@ def sniff(head: str, mapping: Mapping[str, str]) -> int:
         return (1 + (delimiter == "\t")) * bool(header.columns)
     below, is_cut = next(rows, None), len(head) > _CUT
     first = next(number for number, line in enumerate(io.StringIO(head, newline=""), 1) if line.strip())
-    if header.line > first and not ("abstract" in header.columns and below and (is_cut or is_paper(header, below[1]))):
+    shown = "abstract" in header.columns and below and (is_cut or is_paper(header, below[1]))
+    if header.line > first and not (shown and len(header.cells) > 1):
         return 0
     if set(mapping) & set(header.columns):
         return 2
