@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from abstag.readers import formats, open_dump
+from abstag.readers import open_dump, text_formats
 from abstag.records import Record, Reject
 
 A = (
@@ -21,7 +21,7 @@ Items = list[Record | Reject]
 def read(kind: str, text: str) -> Items:
     """Read a text and hold its raws against it."""
     stream: Any = io.BufferedReader(io.BytesIO(text.encode()))
-    items = list(formats()[kind].read(stream, "dump", {}))
+    items = list(text_formats()[kind].read(stream, "dump", {}))
     assert not items or "".join(item.raw or "" for item in items) == text
     return items
 

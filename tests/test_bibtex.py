@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from abstag.cleaning import clean
 from abstag.ingest import cleaned, ingest
-from abstag.readers import formats, open_dump, sniff
+from abstag.readers import open_dump, sniff, text_formats
 from abstag.records import Record, Reject
 from abstag.syntax.bibtex import escaped, plain
 from abstag.taxonomy import load_taxonomy
@@ -264,7 +264,7 @@ class TestSniff:
         assert sniff(f"{A}\n\n{A}\n{cite}", "a.txt").NAME == "plain"
 
     def test_mapping(self) -> None:
-        assert formats()["bibtex"].sniff(PMLR, {"title": "x"}) == 0
+        assert text_formats()["bibtex"].sniff(PMLR, {"title": "x"}) == 0
 
 
 def test_ingest_takes_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -483,7 +483,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_time_is_linear(text: Callable[[int], str]) -> None:
     def work(content: str) -> Any:
-        formats()["bibtex"].sniff(content[: 1 << 16], {})
+        text_formats()["bibtex"].sniff(content[: 1 << 16], {})
         return written(bibtex, read("bibtex", content), "graphs")
 
     assert is_linear(work, text, 1000)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from abstag import readers
 from abstag.errors import AbstagError, DataError
-from abstag.readers import expand, formats, open_dump, parse_mapping, sniff
+from abstag.readers import expand, formats, open_dump, parse_mapping, sniff, text_formats
 from abstag.readers._mapping import MAPPED
 from abstag.records import Record, Reject
 from tests.conftest import Go
@@ -34,7 +34,7 @@ B = (
     "We prove a bound that is tight when the fog is thin, and test it with three lamps on a table."
 )
 KNOWN = f"known formats: {', '.join(sorted(formats()))}"
-TEXTS = sorted(name for name, module in formats().items() if not hasattr(module, "BINARY"))
+TEXTS = sorted(text_formats())
 MODULES = [info.name for info in pkgutil.iter_modules(readers.__path__) if not info.name.startswith("_")]
 
 

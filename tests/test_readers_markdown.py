@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from abstag.readers import formats, open_dump, sniff
+from abstag.readers import open_dump, sniff, text_formats
 from abstag.readers._marks import bare, is_english, is_prose, label
 from abstag.records import Record, Reject
 from tests.test_readers import A, B, items, records, write
@@ -444,7 +444,7 @@ class TestSniff:
     @pytest.mark.parametrize("name", ["list.md", "list.txt", "-"])
     @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
     def test_lists_are_sure(self, text: str, name: str) -> None:
-        assert formats()["markdown"].sniff(textwrap.dedent(text), {}) == 2
+        assert text_formats()["markdown"].sniff(textwrap.dedent(text), {}) == 2
         assert sniff(textwrap.dedent(text), name).NAME == "markdown"
 
     @pytest.mark.parametrize(
@@ -461,12 +461,12 @@ class TestSniff:
     )
     @pytest.mark.parametrize("name", ["list.md", "list.txt", "-"])
     def test_headed_plain_text_is_left_alone(self, text: str, name: str) -> None:
-        assert formats()["markdown"].sniff(text, {}) == 0
+        assert text_formats()["markdown"].sniff(text, {}) == 0
         assert sniff(text, name).NAME == "plain"
 
     def test_list_without_abstracts(self) -> None:
         text = "# Awesome\n- **Gardens of gradients** [[pdf]](1)\n- [Lamps of the north](2)\n"
-        assert formats()["markdown"].sniff(text, {}) == 0
+        assert text_formats()["markdown"].sniff(text, {}) == 0
 
 
 def test_unlabelled_abstracts_under_a_group_are_seen_when_forced(tmp_path: Path) -> None:
@@ -592,7 +592,7 @@ def test_time_stays_linear(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, "a.md", text)
     start = time.process_time()
     items(path, "markdown")
-    formats()["markdown"].sniff(text[: 1 << 16], {})
+    text_formats()["markdown"].sniff(text[: 1 << 16], {})
     assert time.process_time() - start < 40
 
 

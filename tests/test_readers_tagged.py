@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abstag.errors import DataError
-from abstag.readers import formats, open_dump
+from abstag.readers import open_dump, text_formats
 from abstag.readers._fields import headless
 from abstag.records import Record, Reject
 from abstag.writers import bibtex, ris
@@ -35,14 +35,14 @@ TEXTS = {
 
 def items(text: str) -> list[Record | Reject]:
     stream: Any = io.BufferedReader(io.BytesIO(text.encode(errors="replace")))
-    return list(formats()["tagged"].read(stream, "dump", {}))
+    return list(text_formats()["tagged"].read(stream, "dump", {}))
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name)
 def test_a_dump_is_of_one_format(path: Path) -> None:
     head = path.read_text(encoding="utf-8-sig")
     for text in (head, head.replace("\n", "\r\n")):
-        found = {name: module.sniff(text, {}) for name, module in formats().items()}
+        found = {name: module.sniff(text, {}) for name, module in text_formats().items()}
         others = {name for name in ("bibtex", "ris", "tagged", "markdown", "json", "table") if found[name]}
         assert others == {path.parent.name}
         assert found[path.parent.name] == 2 > found["plain"]
@@ -80,7 +80,7 @@ def test_each_kind_to_the_end_of_a_file_that_stops(kind: str, end: str) -> None:
 
 
 def test_mapping_and_what_is_no_tagged_text() -> None:
-    module = formats()["tagged"]
+    module = text_formats()["tagged"]
     assert module.sniff(TEXTS["wos"], {"title": "x"}) == 0
     assert not any(module.sniff(text, {}) for text in (A, f"PT J said nothing.\n\n{A}", f"% a list\n% of ours\n{A}"))
     with pytest.raises(DataError, match="begins like no text of"):
@@ -169,7 +169,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 def test_time_is_linear(text: Callable[[int], str]) -> None:
     def work(content: str) -> Any:
         for module in ("ris", "tagged"):
-            formats()[module].sniff(content[: 1 << 16], {})
+            text_formats()[module].sniff(content[: 1 << 16], {})
         return items(content)
 
     assert is_linear(work, text, 1000)

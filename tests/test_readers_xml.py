@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abstag.errors import DataError
-from abstag.readers import formats, open_dump, sniff
+from abstag.readers import open_dump, sniff, text_formats
 from abstag.records import Record
 from tests.bibliography import A, facts, is_flat, is_linear
 
@@ -226,10 +226,10 @@ class TestSniff:
         ],
     )
     def test_not_xml(self, head: str) -> None:
-        assert formats()["xml"].sniff(head, {}) == 0
+        assert text_formats()["xml"].sniff(head, {}) == 0
 
     def test_a_mapping(self) -> None:
-        assert formats()["xml"].sniff(DECLARED, {"title": "x"}) == 0
+        assert text_formats()["xml"].sniff(DECLARED, {"title": "x"}) == 0
 
 
 def test_memory_is_constant(tmp_path: Path) -> None:
@@ -254,6 +254,6 @@ def test_time_is_linear(read: Read) -> None:
 )
 def test_nothing_but_items_and_errors_comes_out(parts: list[str]) -> None:
     text = (paper() + "".join(parts)).encode(errors="replace")
-    items = list(formats()["xml"].read(io.BufferedReader(io.BytesIO(text)), "dump", {}))
+    items = list(text_formats()["xml"].read(io.BufferedReader(io.BytesIO(text)), "dump", {}))
     assert isinstance(items[0], Record)
     assert [item.n for item in items] == list(range(1, len(items) + 1))

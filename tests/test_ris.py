@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abstag.readers import formats, open_dump, sniff
+from abstag.readers import open_dump, sniff, text_formats
 from abstag.records import Record, Reject
 from abstag.writers import bibtex, ris
 from tests.bibliography import A, facts, is_flat, is_linear, read, written
@@ -144,7 +144,7 @@ class TestSniff:
         assert sniff(f"{A}\n\nTY - no tag, says {B}\n", "a.txt").NAME == "plain"
 
     def test_mapping(self) -> None:
-        assert formats()["ris"].sniff(USUAL, {"title": "x"}) == 0
+        assert text_formats()["ris"].sniff(USUAL, {"title": "x"}) == 0
 
 
 def test_memory_stays_flat(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_time_is_linear(text: Callable[[int], str]) -> None:
     def work(content: str) -> Any:
-        formats()["ris"].sniff(content[: 1 << 16], {})
+        text_formats()["ris"].sniff(content[: 1 << 16], {})
         return written(ris, read("ris", content), "graphs")
 
     assert is_linear(work, text, 1000)

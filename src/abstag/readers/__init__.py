@@ -138,7 +138,7 @@ def sniff(head: str, name: str, mapping: Mapping[str, str] | None = None) -> For
 
 
 def _sniffed(head: str, name: str, mapping: Mapping[str, str]) -> tuple[Format, str]:
-    texts = _texts()
+    texts = text_formats()
     certainty = {key: module.sniff(head, mapping) for key, module in texts.items()}
     best = max(certainty.values())
     fitting = [key for key in texts if certainty[key] == best > 0]
@@ -218,11 +218,12 @@ def _text_dump(stream: io.BufferedReader, path: str, name: str | None, mapping: 
     head = text.peek(HEAD).decode(errors="ignore")
     if not head.strip():
         raise DataError("the dump is empty", where=path)
-    module, why = (_texts()[name], "--format") if name else _sniffed(head, path, mapping)
+    module, why = (text_formats()[name], "--format") if name else _sniffed(head, path, mapping)
     return Dump(path, module.NAME, Items(text, module.read(text, path, mapping)), why, encoding)
 
 
-def _texts() -> dict[str, Format]:
+def text_formats() -> dict[str, Format]:
+    """Return the modules of formats that are text by their ``NAME``."""
     return {key: module for key, module in formats().items() if not hasattr(module, "BINARY")}
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from abstag.abstracts import Fault
 from abstag.errors import DataError
-from abstag.readers._fields import Fault, Place, column_name, column_numbers, doi, item
+from abstag.readers._fields import Place, column_name, column_numbers, doi, item
 from abstag.readers._marks import is_english, is_prose
 from abstag.records import Record, Reject
 

@@ -10,9 +10,9 @@ from datetime import date, datetime, time
 from itertools import chain, count, islice
 from typing import Any, BinaryIO, Literal
 
+from abstag.abstracts import Fault
 from abstag.errors import DataError
 from abstag.readers import _rows as table
-from abstag.readers._fields import Fault
 from abstag.records import Record, Reject
 
 _LOG = logging.getLogger(__name__)
