@@ -13,6 +13,7 @@ from typing import Any
 from abstag.report.table import markdown
 
 HERE = Path(__file__).parent
+REVIEW = HERE.parent / "experiments" / "ship" / "review-line.json"
 PAGES = (HERE / "README.md", HERE.parent / "docs" / "statistics.md")
 
 
@@ -22,7 +23,8 @@ def tables() -> dict[str, str]:
     quality = {"quality": quality_line(tuning)} if "quality" in tuning else {}
     coverage = {"coverage": coverage_table(result("coverage"))}
     speed = {"scoring": scoring_table(scoring), "tagging": tagging_table(result("tagging"))}
-    return {"fine_tuning": training_table(tuning), **speed, **quality, **coverage}
+    review = {"review": review_table(json.loads(REVIEW.read_text(encoding="utf-8")))}
+    return {"fine_tuning": training_table(tuning), **speed, **quality, **coverage, **review}
 
 
 def result(name: str) -> dict[str, Any]:
@@ -75,6 +77,15 @@ def tagging_table(found: Mapping[str, Any]) -> str:
         f"did {gain:.2f} times the work of one; two that derive keys, all that the machine had left, {left:.2f} times."
     )
     return f"{markdown(['variant', 'texts per CPU second', 'ratio', 'lowest'], rows)}\n\n{text}"
+
+
+def review_table(found: Mapping[str, Any]) -> str:
+    lines = {"own_line": "own line", "line_of_the_dump": "line of the dump", "line_of_dumps_of_20": "dumps of 20"}
+    rows = [
+        [part, str(one["papers"]), *(f"{one[line]['decided']:.0%} / {one[line]['right']:.1%}" for line in lines)]
+        for part, one in found.items()
+    ]
+    return markdown(["part", "papers", *lines.values()], rows)
 
 
 def ratios(found: Mapping[str, Any], name: str) -> list[float]:
