@@ -163,10 +163,12 @@ def _unusable(rejects: Sequence[Reject], paths: Sequence[str]) -> DataError:
     counted = Counter(reject.reason for reject in rejects).most_common(3)
     reasons = ", ".join(f"{count} {reason}" for reason, count in counted) or "none read"
     unread = next((f" ({reject.detail})" for reject in rejects if reject.reason == "unreadable file"), "")
+    bare = {reject.reason for reject in rejects} == {"no abstract"}
+    remedy = "export it with abstracts" if bare else "check the dump"
     return DataError(
         f"no usable record among {len(rejects)}: {reasons}{unread}",
         where=", ".join(paths),
-        remedy="check the dump, or name its format with --format",
+        remedy=f"{remedy}, or name its format with --format",
     )
 
 

@@ -39,6 +39,25 @@ _BINARY = {
     b"\x89PNG": "PNG",
     b"\xff\xd8\xff": "JPEG",
     b"SQLite format 3": "SQLite",
+    b"\x80\x02": "pickle",
+    b"\x80\x03": "pickle",
+    b"\x80\x04": "pickle",
+    b"\x80\x05": "pickle",
+}
+_TEXTS = {
+    "web page": re.compile(
+        r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^<>]{0,200}>\s*)?<(?:!doctype html|html|table)\b", re.IGNORECASE | re.DOTALL
+    ),
+    "LaTeX": re.compile(r"(?:\s*%[^\n]*\n)*\s*\\(?:documentclass|begin|section|input|usepackage)\b"),
+    "TOML": re.compile(r"(?:\s*#[^\n]*\n)*\s*\[\[?[\w.-]{1,80}\]\]?\s*\n\s*[\w.-]{1,80} ?="),
+}
+_ADVICE = {
+    "web page": "export BibTeX, RIS, CSV or JSON there, or copy the abstracts into a text, a blank line between them",
+    "LaTeX": "copy the abstracts into a text, a blank line between them",
+    "TOML": "write it as JSON or YAML",
+    "PDF": "copy the abstracts into a text, a blank line between them",
+    "SQLite": "export the table as CSV",
+    "pickle": "write it as Parquet, CSV or JSON Lines",
 }
 
 
@@ -151,7 +170,8 @@ def _sniffed(head: str, name: str, mapping: Mapping[str, str]) -> tuple[Format, 
         raise DataError("neither JSON nor a table, so --map can name nothing", where=name, remedy="leave --map out")
     binary = len(_CONTROL.findall(head)) * 30 > len(head)
     if not fitting or binary or (best == 1 and hinted and fitting[0] not in hinted and not mapping):
-        raise _unknown(name, "binary" if binary else None)
+        kind = next((kind for kind, pattern in _TEXTS.items() if pattern.match(head)), None)
+        raise _unknown(name, "binary" if binary else kind)
     return texts[fitting[0]], "content and suffix" if by_suffix else "content"
 
 
@@ -237,5 +257,5 @@ def _known() -> str:
 
 def _unknown(name: str, kind: str | None) -> DataError:
     detail = f" ({kind})" if kind else ""
-    advice = "convert it, name one with --format, or its columns with --map"
-    return DataError(f"unknown format{detail}", where=name, remedy=f"{_known()}; {advice}")
+    advice = f"{_known()}; convert it, name one with --format, or its columns with --map"
+    return DataError(f"unknown format{detail}", where=name, remedy=_ADVICE.get(kind or "", advice))

@@ -23,6 +23,7 @@ _HEADING = re.compile(
     rf"|ABSTRACT(?![A-Z-]|\s*+[A-Z]{{2}})[\s:.—–]*+|Abstract\s*+(?=(?:{_OPENINGS})\b))"
 )
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_PERSON = frozenset(("email", "e mail", "email address", "affiliation", "institution"))
 _COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the first that is there counts
     "abstract": (
         "abstract",
@@ -34,7 +35,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the firs
         "summary",
         "summaries",
     ),
-    "title": ("title", "article title", "paper title", "document title", "titles", "ti", "display name"),
+    "title": ("title", "article title", "paper title", "document title", "titles", "ti", "display name", "name"),
     "id": (
         "ut",
         "ut (unique wos id)",
@@ -52,7 +53,18 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {  # our field: header names, the firs
         *("venue", "conference", "booktitle", "publication title", "source title", "journal", "so", "journal/book"),
         *("primary location.source.display name", "host venue.display name", "anthology title", "conference name"),
     ),
-    "year": ("year", "publication year", "pub year", "pubyear", "py", "date", "publication date"),
+    "year": (
+        "year",
+        "publication year",
+        "pub year",
+        "pubyear",
+        "py",
+        "date",
+        "publication date",
+        "published year",
+        "published",
+        "publish time",
+    ),
     "keywords": ("keywords", "author keywords", "manual tags", "de"),
     "primary_area": ("primary area",),
     "topic": ("topic",),
@@ -153,7 +165,14 @@ def column_numbers(
     names = list(map(column_name, cells))
     if "pt" in names:  # Web of Science: there "ID" is keywords by machine
         names = ["" if name == "id" else name for name in names]
-    found = {field: [names.index(name) for name in those if name in names] for field, those in known.items()}
+    if not _PERSON.isdisjoint(names):  # a form: the name is that of who filled it in
+        names = ["" if name == "name" else name for name in names]
+    short = [name.partition(" (")[0] for name in names]  # "abstract (at most 300 words)"
+    found = {
+        field: [names.index(name) for name in those if name in names]
+        or [short.index(name) for name in those if name in short]
+        for field, those in known.items()
+    }
     return {field: numbers for field, numbers in found.items() if numbers}
 
 

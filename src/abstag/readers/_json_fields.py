@@ -8,13 +8,13 @@ from itertools import chain
 from abstag.readers._fields import doi, headless, linked_id, text, year
 from abstag.readers._json_papers import ABSTRACTS, TITLES, WRAPPERS, Found, folded
 
-_IDS = ("id", "forum", "paperid", "corpusid", "key", "citationkey")
+_IDS = ("id", "forum", "paperid", "corpusid", "key", "citationkey", "arxivid")
 _VENUES = (
     *("venue", "conference", "booktitle", "publicationvenue", "primarylocation", "hostvenue", "journal", "so"),
     *("containertitle", "publicationtitle", "proceedingstitle", "conferencename"),
 )
 _DATES = (
-    *("published", "publicationyear", "pubyear", "py", "issued", "publishedprint", "publishedonline"),
+    *("published", "publicationyear", "yearpublished", "pubyear", "py", "issued", "publishedprint", "publishedonline"),
     *("publicationdate", "publishedat", "date", "updatedate", "starttime"),
 )
 _CATALOGUED = ("externalids", "containertitle", "itemtype", "abstractinvertedindex", "openalex")

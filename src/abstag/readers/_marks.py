@@ -25,6 +25,7 @@ _HTML: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (  # what 
     (r"(?m:^)[ >]*(```|~~~) ?(?!te?xt)\w.{0,3000}?\n[ >]*\1[ \t]*(?m:$)", _blank),  # program code
     (r"<summary\b[^<>]*>(.{0,600}?)</summary>", lambda it: _CUT + _FOLD + " ".join(it[1].split()) + _CUT + _blank(it)),
     (r"<h([1-6])\b[^<>]{0,300}>([^\n]{0,500}?)</h\1>", lambda it: f"{_CUT}{'#' * int(it[1])} {it[2]}{_CUT}"),
+    (r"(?m:^)([ >]*>[ \t]*)\[!(\w{1,30})\][+-]?", r"\1**\2:**"),  # a callout of Obsidian
     (r"<!--.{0,2000}?-->", _blank),
     (r"</details\s{0,3}>", f"{_CUT}{_CLOSE}{_CUT}"),
     (r"<br\s{0,3}/?>|<details\b[^<>]{0,300}>", _CUT),
@@ -59,7 +60,7 @@ _KINDS = {
     "text": r"english|original|en|details|content"
     r"|background|introduction|objectives?|aims?|motivation|problem|methods?|approach|results?|conclusions?",
     "aside": r"(?:.{1,20} )?tl ?;? ?dr(?: .{1,20})?|.{1,30} summary|.{0,20}translation.{0,20}|.{0,9}chinese.{0,9}"
-    r"|highlights?|key ?points?|takeaways?|insights?|reviews?|comments?|notes?|remarks?",
+    r"|highlights?|key ?points?|takeaways?|insights?|reviews?|comments?|notes?|annotations?|remarks?",
     "other": r"affiliations?|institut\w+|(?:\w+ )?(?:links?|urls?|pages?)|pdf|papers?|arxiv.{0,12}|codes?|github"
     r"|projects?|(?:web)?sites?|homepage|data|datasets?|models?|demo|videos?|slides?|posters?|doi|openreview|html|here"
     r"|cite|citations?|bibtex|references?|(?:main )?categor(?:y|ies)|subjects?|areas?|tracks?|decision|status|supp"

@@ -88,7 +88,8 @@ def check(header: Header, file: str, mapping: Mapping[str, str]) -> None:
         raise DataError(
             f"no abstract column among: {', '.join(names)}",
             where=file,
-            remedy=f"rename the one that holds the abstracts to abstract, or name it with {_ADVICE}",
+            remedy=f"rename the one that holds the abstracts to abstract, or name it with {_ADVICE}; "
+            "if none does, export again with abstracts",
         )
 
 

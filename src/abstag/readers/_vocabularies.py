@@ -9,7 +9,7 @@ from abstag.readers._fields import doi, linked_id, year
 
 Fields = dict[str, object]
 
-KNOWN = "arXiv (OAI-PMH, Atom), OAI-PMH and Dublin Core, PubMed, EndNote, JATS, MODS"
+KNOWN = "arXiv (OAI-PMH, Atom, RSS), OAI-PMH and Dublin Core, PubMed, EndNote, JATS, MODS"
 
 _BLOCKS = frozenset(("p", "title", "sec", "break", "br", "list-item", "disp-formula"))
 _TWICE = frozenset(("tex-math", "annotation"))  # a formula that stands beside in MathML
@@ -117,6 +117,17 @@ def _atom(entry: Element) -> Fields | Fault:
     }
 
 
+def _rss(entry: Element) -> Fields:
+    link = next(filter(None, map(linked_id, _texts(entry, "link"))), None)
+    return {
+        "abstract": _ANNOUNCED.sub("", _first(entry, "description") or "", count=1) or None,
+        "title": _first(entry, "title"),
+        "id": link or _first(entry, "guid", "link"),
+        "venue": "arXiv" if link else None,
+        "year": year(_first(entry, "pubDate", "date")),
+    }
+
+
 def _pubmed(article: Element) -> Fields:
     citation = article if article.tag == "MedlineCitation" else article.find("MedlineCitation")
     if citation is None:
@@ -213,6 +224,7 @@ _METADATA: Mapping[str, Callable[[Element], Fields]] = {
 PAPERS: Mapping[str, Callable[[Element], Fields | Fault]] = {
     "record": _record,
     "entry": _atom,
+    "item": _rss,
     "PubmedArticle": _pubmed,
     "PubmedBookArticle": _book,
     "MedlineCitation": _pubmed,

@@ -49,7 +49,7 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
     """
     unseen, keys = set(mapping), list[str]()
     abstracts = frozenset((*ABSTRACTS, *map(folded, _STEP.findall(mapping.get("abstract", ""))[:1])))
-    for n, (line, found) in enumerate(_found(stream, abstracts), 1):
+    for n, (line, found) in enumerate(_rows(_found(stream, abstracts)), 1):
         place, value = Place(file, n, line), found.value
         if isinstance(value, Exception):
             yield Reject(*place, "bad JSON", " ".join(str(value).split())[:200])
@@ -62,6 +62,30 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
     for field in sorted(unseen) if keys else ():
         what = f"--map {field}: no record has the key {mapping[field]!r}"
         raise DataError(what, where=file, remedy=f"the keys of the first are: {', '.join(keys[:_SHOWN])}")
+
+
+def _rows(values: Iterable[tuple[int | None, Found]]) -> Iterator[tuple[int | None, Found]]:
+    """Yield what is found, a paper each where an object holds columns side by side, as pandas writes them."""
+    for line, found in values:
+        rows = _spread(found.value) if isinstance(found.value, dict) else None
+        yield from [(line, found)] if rows is None else ((line, Found(row)) for row in rows)
+
+
+def _spread(value: Mapping[str, Any]) -> list[dict[str, object]] | None:
+    """Return the rows of an object of columns: lists or objects keyed by row number, all of one length, or "split"."""
+    if value.keys() == {"columns", "index", "data"}:
+        return [dict(zip(value["columns"], row, strict=False)) for row in value["data"]]
+    columns = list(value.values())
+    if len(columns) > 1 and all(isinstance(one, dict) and all(map(str.isdecimal, one)) for one in columns):
+        columns = [list(one.values()) for one in columns]
+    if len(columns) < 2 or not all(isinstance(one, list) for one in columns):
+        return None
+    rows = {len(one) for one in columns}
+    return (
+        [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+        if min(rows) == max(rows) > 1
+        else None
+    )
 
 
 def _item(paper: Mapping[str, object], found: Found, mapped: Mapping[str, object], place: Place) -> Record | Reject:

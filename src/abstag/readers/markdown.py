@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
+from abstag.readers import tagged, yamltext
 from abstag.readers._fields import Place, item, linked_id, year
 from abstag.readers._headings import Heading, heading
 from abstag.readers._mapping import refuse_mapping
@@ -22,7 +23,7 @@ _FIELDS = ("id", "venue", "year", "keywords", "primary_area", "topic")
 
 def sniff(head: str, mapping: Mapping[str, str]) -> int:
     """Return 2 for titles with labelled abstracts, or with a paragraph each and little text elsewhere; not mapped."""
-    if mapping or _OTHER.match(head):
+    if mapping or _OTHER.match(head) or tagged.sniff(head, mapping) or yamltext.sniff(head, mapping):
         return 0
     sections = cut(head.replace("\r\n", "\n").replace("\r", "\n"))
     kinds = list(zip(sections, _are_papers(sections), strict=True))

@@ -2,12 +2,13 @@
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from abstag.abstracts import fault
 from abstag.languages import words
 from abstag.readers._fields import Place, item
-from abstag.readers._headings import END, HASHES, RULE, Heading, heading
+from abstag.readers._headings import HASHES, RULE, Heading, heading
 from abstag.readers._mapping import refuse_mapping
 from abstag.records import Record, Reject
 
@@ -15,7 +16,10 @@ NAME = "plain"
 SUFFIXES = (".txt", ".text", ".md")
 
 _SHORT, _UNFINISHED, _LONG = 8, 20, 2000
-_MARKUP = re.compile(r'\s*(?:[{<@%\\]|\[\s*[{"]|[A-Z][A-Z0-9]{1,3} {0,2}- )')
+_WIDE = 200  # characters: a line that no editor wrapped
+_STOP = re.compile(r"[.!…。！][\s\"'”’)\]*_]*$")  # not "?": titles end so
+_LABEL = re.compile(r"(?:Abstract|ABSTRACT)\s?[:.—–]")
+_MARKUP = re.compile(r'\s*(?:[{<@%\\]|\[\s*[{"[]|[A-Z][A-Z0-9]{1,3} {0,2}- )')
 
 
 def sniff(head: str, mapping: Mapping[str, str]) -> int:
@@ -29,8 +33,10 @@ def sniff(head: str, mapping: Mapping[str, str]) -> int:
 def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
     """Yield one item a paragraph, its lines joined; venue and year are those of the last heading that has a year.
 
-    A heading (see `_headings.heading`) is no item. A paragraph is rejected as "too short" below 8 words, or below 20
-    when it ends without a full stop, and as "too long" from 2,000 words, where blank lines are missing.
+    A heading (see `_headings.heading`) is no item. Above a line that begins with "Abstract:", or one that is wide (200
+    characters), stands the title; where several lines are wide, each is an abstract. A text is rejected as "too short"
+    below 8 words, or below 20 when it ends without a full stop, and as "too long" from 2,000 words, where blank lines
+    are missing.
 
     Raises
     ------
@@ -45,18 +51,33 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
         if found:
             current = found.after(current)
             continue
-        n += 1
-        yield _item(text, Place(file, n, line), current)
+        for at, title, abstract in _papers(lines):
+            n += 1
+            yield _item(abstract, Place(file, n, line + at), current, title)
 
 
-def _item(text: str, place: Place, current: Heading) -> Record | Reject:
+def _papers(lines: Sequence[str]) -> Iterator[tuple[int, str | None, str]]:
+    """Yield of each paper of a paragraph the line in it, the title if there is one, and the abstract."""
+    wide = [at for at, text in enumerate(lines) if len(text) >= _WIDE]
+    if len(wide) > 1:
+        for is_wide, group in groupby(enumerate(lines), lambda line: len(line[1]) >= _WIDE):
+            found = list(group)
+            texts = found if is_wide else [(found[0][0], " ".join(text for _, text in found))]
+            yield from ((at, None, text) for at, text in texts)
+    else:
+        start = next((at for at, text in enumerate(lines) if at and _LABEL.match(text)), wide[0] if wide else 0)
+        title = next((text for text in lines[:start] if not heading(text)), None)
+        yield 0, title, " ".join(lines[start:])
+
+
+def _item(text: str, place: Place, current: Heading, title: str | None) -> Record | Reject:
     count = words(text)
     if fault(text) is None:
-        if count < _SHORT or (count < _UNFINISHED and not END.search(text)):
+        if count < _SHORT or (count < _UNFINISHED and not _STOP.search(text)):
             return Reject(*place, "too short", f"{count} words: {text[:80]}")
         if count >= _LONG:
             return Reject(*place, "too long", f"{count} words; abstracts need blank lines between them")
-    return item({"abstract": text, "venue": current.venue, "year": current.year}, place)
+    return item({"title": title, "abstract": text, "venue": current.venue, "year": current.year}, place)
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

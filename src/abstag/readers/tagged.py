@@ -1,4 +1,4 @@
-"""Tags without dashes: Web of Science, RefWorks, Refer (EndNote's .enw), Ovid with names of fields, Scopus as text."""
+"""Tags without dashes: Web of Science, RefWorks, Refer (EndNote's .enw), Ovid's names, Scopus, AMiner, arXiv."""
 
 import io
 import re
@@ -18,6 +18,8 @@ SUFFIXES = (".ciw", ".enw", ".rfw")
 class _Kind(NamedTuple):
     """How a dump begins, its grammar, which tags hold what, and whether a keyword may go over the end of a line.
 
+    ``title`` are the lines of its tag that are the title; ``venue`` is the venue of all entries.
+
     Of the tags of a field the first that is there counts. "link" may hold a DOI or a link, "own" an id of the source.
     """
 
@@ -25,6 +27,8 @@ class _Kind(NamedTuple):
     dialect: Dialect
     tags: Mapping[str, tuple[str, ...]]
     is_wrapped: bool = False
+    title: slice = slice(None)
+    venue: str | None = None
 
 
 _WEB_OF_SCIENCE = _Kind(
@@ -103,7 +107,7 @@ _SCOPUS = _Kind(
         ("SOURCE",),
     ),
     {
-        "title": ("AUTHOR FULL NAMES",),  # below the names, without a tag
+        "title": ("AUTHOR FULL NAMES",),  # the last line below the names, without a tag
         "abstract": ("ABSTRACT",),
         "venue": ("(",),
         "year": ("(",),
@@ -111,6 +115,71 @@ _SCOPUS = _Kind(
         "link": ("DOI",),
         "own": ("PUBMED ID",),
     },
+    title=slice(-1, None),
+)
+_AMINER = _Kind(
+    re.compile(r"\A[\s\ufeff]*+(?:\d{1,9}\s{1,4})?#\*[^\r\n]{1,2000}+[\r\n]+#[@tcyi%!]"),
+    Dialect(re.compile(r"#(\*|@|index|arnetid|citation|year|conf|t(?=\s?\d{4}\s*\Z)|[co%!])"), "*"),
+    {
+        "title": ("*",),
+        "abstract": ("!",),
+        "venue": ("c", "conf"),
+        "year": ("t", "year"),
+        "keywords": (),
+        "link": (),
+        "own": ("index",),
+    },
+)
+_AMINER_INDEXED = _AMINER._replace(
+    beginning=re.compile(r"\A[\s\ufeff]*+#index \d{1,12}[\r\n]+#[*@]"),
+    dialect=_AMINER.dialect._replace(first="index"),
+)
+_MAILING = _Kind(  # the daily e-mail
+    re.compile(r"(?:\A|[\r\n])\\\\[\r\n]{1,4}arXiv:[^\r\n]{1,80}[\r\n]{1,4}(?:Date: |replaced with )"),
+    Dialect(
+        re.compile(
+            r"(arXiv(?=:[\w./-]{6,40}(?: \(\*cross-listing\*\))?\s*\Z)|Date|Title|Authors?|Categories|Comments|Proxy"
+            r"|License|(?:MSC|ACM)-class|Journal-ref|Report-no|DOI|\\\\(?=\s*\Z)|\\\\ \(|-(?=-{60})|%(?=[-%]{60}))"
+            r"(?::\s|:|(?<=\W))"
+        ),
+        "arXiv",
+        ("\\\\ (", "-", "%"),
+    ),
+    {
+        "title": ("Title",),
+        "abstract": ("\\\\",),
+        "venue": (),
+        "year": ("Date",),
+        "keywords": (),
+        "link": (),
+        "own": (),
+    },
+    venue="arXiv",
+)
+_LISTING = _Kind(  # pages of new papers, copied from a browser
+    re.compile(
+        r"(?:\A|[\r\n])\s{0,8}(?:\[\d{1,5}\]\s{1,4})?arXiv:[^\r\n\[]{6,80}\[[^\r\n]{1,80}[\r\n]{1,4}\s{0,8}Title:"
+    ),
+    Dialect(
+        re.compile(
+            r"\s*+(?:\[\d{1,5}\]\s{1,4})?(arXiv(?=:[\w./-]{6,40}[^\[]{0,60}\[(?:pdf|ps|html|other))|Title|Authors|Comments"
+            r"|Journal-ref|Subjects|(?:MSC|ACM) classes|Report number|(?:Related )?DOI|Abstract"
+            r"|(?:New|Cross|Replacement) submissions (?=\()|Total of (?=\d)|Showing (?=up to))(?::\s|:|(?<= ))"
+        ),
+        "arXiv",
+        ("New submissions ", "Cross submissions ", "Replacement submissions ", "Total of ", "Showing "),
+    ),
+    {
+        "title": ("Title",),
+        "abstract": ("Abstract",),
+        "venue": (),
+        "year": (),
+        "keywords": (),
+        "link": (),
+        "own": (),
+    },
+    title=slice(1),  # the authors are below it
+    venue="arXiv",
 )
 _IN_SCOPUS = re.compile(r"\d{4}\) (.{1,300}?)(?:, (?:\d|pp\.|p\.|art\.|Article|Cited)|\.?\Z)")
 
@@ -133,14 +202,14 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
     refuse_mapping(mapping, file, NAME)
     kind = _kind(stream.peek().decode(errors="ignore"))
     if kind is None:
-        what = "begins like no text of Web of Science, RefWorks, EndNote (Refer), Ovid or Scopus"
+        what = "begins like no text of Web of Science, RefWorks, EndNote (Refer), Ovid, Scopus, AMiner or arXiv"
         raise DataError(what, where=file, remedy="name another format with --format")
     for n, entry in enumerate(entries(io.TextIOWrapper(stream, encoding="utf-8"), kind.dialect), 1):
         yield item(_fields(entry, kind), Place(file, n, entry.line))
 
 
 def _kind(head: str) -> _Kind | None:
-    kinds = (_WEB_OF_SCIENCE, _REFWORKS, _REFER, _OVID, _SCOPUS)
+    kinds = (_WEB_OF_SCIENCE, _REFWORKS, _REFER, _OVID, _SCOPUS, _AMINER, _AMINER_INDEXED, _MAILING, _LISTING)
     return next((kind for kind in kinds if kind.beginning.search(head)), None)
 
 
@@ -150,13 +219,13 @@ def _fields(entry: Entry, kind: _Kind) -> dict[str, object]:
     source += [cited[1] for value in entry.values("(") if kind is _SCOPUS and (cited := _IN_SCOPUS.match(value))]
     links = [value for tag in kind.tags["link"] for value in entry.values(tag)]
     ids = [doi(link) for link in links if "doi" in link.casefold() or link.startswith("10.")]
+    told = found["abstract"] or [" ".join(lines[1:]) for lines in entry.lines("Subjects")]  # arXiv's page: no label
+    own = [value.split()[0] for value in entry.values("arXiv")] + found["own"]
     return {
-        "abstract": headless(" ".join(found["abstract"])) or None,
-        "title": next(
-            (lines[-1] if kind is _SCOPUS else " ".join(lines) for lines in entry.lines(*kind.tags["title"])), None
-        ),
-        "id": next(filter(None, [*ids, *map(linked_id, links), *found["own"]]), None),
-        "venue": next(iter([*source, *found["venue"]]), None),
+        "abstract": headless(" ".join(told)) or None,
+        "title": next((" ".join(lines[kind.title]) for lines in entry.lines(*kind.tags["title"])), None),
+        "id": next(filter(None, [*ids, *map(linked_id, links), *own]), None),
+        "venue": next(iter([*source, *found["venue"]]), kind.venue),
         "year": year(*found["year"], *found["venue"]),
         "keywords": _keywords(entry, kind),
     }

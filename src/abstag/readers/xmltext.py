@@ -22,7 +22,7 @@ _FIRST = re.compile(rb"<([A-Za-z_][\w:.-]{0,60})")
 _BEFORE = r"(?:\s|<!--(?:[^-]|-(?!->))*+-->|<\?(?:[^?]|\?(?!>))*+\?>|<!DOCTYPE\s[^<>]*+>)*+"
 _HTML = re.compile(rf"{_BEFORE}<html\b", re.IGNORECASE)
 _OPENING = re.compile(
-    rf"\s*<\?xml\s|{_BEFORE}<(?:[\w.-]{{1,20}}:)?(?:xml|OAI-PMH|ListRecords|GetRecord|records?|dc|feed|entry"
+    rf"\s*<\?xml\s|{_BEFORE}<(?:[\w.-]{{1,20}}:)?(?:xml|OAI-PMH|ListRecords|GetRecord|records?|dc|feed|entry|rss|RDF"
     r"|PubmedArticleSet|Pubmed(?:Book)?Article|MedlineCitation(?:Set)?|mods(?:Collection)?|pmc-articleset"
     r"|article(?=[^<>]*>\s*<front|[^<>]*\sarticle-type))(?:\s[^<>]*)?>"
 )
