@@ -73,19 +73,18 @@ def _rows(values: Iterable[tuple[int | None, Found]]) -> Iterator[tuple[int | No
 
 def _spread(value: Mapping[str, Any]) -> list[dict[str, object]] | None:
     """Return the rows of an object of columns: lists or objects keyed by row number, all of one length, or "split"."""
-    if value.keys() == {"columns", "index", "data"}:
-        return [dict(zip(value["columns"], row, strict=False)) for row in value["data"]]
     columns = list(value.values())
+    if value.keys() == {"columns", "index", "data"}:
+        names, rows = value["columns"], value["data"]
+        is_split = isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows)
+        return [dict(zip(map(str, names), row, strict=False)) for row in rows] if is_split and rows else None
     if len(columns) > 1 and all(isinstance(one, dict) and all(map(str.isdecimal, one)) for one in columns):
         columns = [list(one.values()) for one in columns]
     if len(columns) < 2 or not all(isinstance(one, list) for one in columns):
         return None
-    rows = {len(one) for one in columns}
-    return (
-        [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
-        if min(rows) == max(rows) > 1
-        else None
-    )
+    counts = {len(one) for one in columns}
+    is_table = len(counts) == 1 and max(counts) > 1
+    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)] if is_table else None
 
 
 def _item(paper: Mapping[str, object], found: Found, mapped: Mapping[str, object], place: Place) -> Record | Reject:
