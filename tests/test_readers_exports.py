@@ -133,7 +133,16 @@ class TestPlain:
             (6, wide),
         ]
 
+    def test_wide_lines_that_an_editor_wrapped_are_one_abstract(self, tmp_path: Path) -> None:
+        wide = " ".join(["bees"] * 45)
+        text = f"We count\n{wide}\n{wide}\nand find more."
+        assert told(read(tmp_path / "a.txt", f"{text}\n\n{_TEXT}\n{wide}."))[0] == (None, " ".join(text.split()))
+
+    @pytest.mark.parametrize("above", [_TEXT, "We count the bees at the 2024 fair,"])
+    def test_a_sentence_above_a_wide_line_is_no_title(self, tmp_path: Path, above: str) -> None:
+        assert told(read(tmp_path / "a.txt", f"{above}\n{_TEXT * 3}\n")) == [(None, f"{above} {_TEXT * 3}")]
+
     def test_a_title_above_a_wide_line(self, tmp_path: Path) -> None:
         wide = _TEXT * 3
-        items = read(tmp_path / "a.txt", f"On Bees\nA. Wick, B. Ade\n{wide}\n\nPoster Session 3\nOn Ants\n{wide}\n")
+        items = read(tmp_path / "a.txt", f"On Bees\nAnn Wick, Bo Ade\n{wide}\n\nPoster Session 3\nOn Ants\n{wide}\n")
         assert told(items) == [("On Bees", wide), ("On Ants", wide)]

@@ -33,10 +33,10 @@ def sniff(head: str, mapping: Mapping[str, str]) -> int:
 def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> Iterator[Record | Reject]:
     """Yield one item a paragraph, its lines joined; venue and year are those of the last heading that has a year.
 
-    A heading (see `_headings.heading`) is no item. Above a line that begins with "Abstract:", or one that is wide (200
-    characters), stands the title; where several lines are wide, each is an abstract. A text is rejected as "too short"
-    below 8 words, or below 20 when it ends without a full stop, and as "too long" from 2,000 words, where blank lines
-    are missing.
+    A heading (see `_headings.heading`) is no item. Above a line that begins with "Abstract:", or a wide one (200
+    characters) below lines that are no sentences, stands the title; where several lines are wide, each is an abstract.
+    A text is rejected as "too short" below 8 words, or below 20 when it ends without a full stop, and as "too long"
+    from 2,000 words, where blank lines are missing.
 
     Raises
     ------
@@ -59,15 +59,20 @@ def read(stream: io.BufferedReader, file: str, mapping: Mapping[str, str]) -> It
 def _papers(lines: Sequence[str]) -> Iterator[tuple[int, str | None, str]]:
     """Yield of each paper of a paragraph the line in it, the title if there is one, and the abstract."""
     wide = [at for at, text in enumerate(lines) if len(text) >= _WIDE]
-    if len(wide) > 1:
+    if len(wide) > 1 and all(_STOP.search(lines[at]) for at in wide):
         for is_wide, group in groupby(enumerate(lines), lambda line: len(line[1]) >= _WIDE):
             found = list(group)
             texts = found if is_wide else [(found[0][0], " ".join(text for _, text in found))]
             yield from ((at, None, text) for at, text in texts)
     else:
-        start = next((at for at, text in enumerate(lines) if at and _LABEL.match(text)), wide[0] if wide else 0)
-        title = next((text for text in lines[:start] if not heading(text)), None)
-        yield 0, title, " ".join(lines[start:])
+        labelled = next((at for at, text in enumerate(lines) if at and _LABEL.match(text)), 0)
+        start = labelled or (wide[0] if len(wide) == 1 and _is_below_title(lines[: wide[0] + 1]) else 0)
+        yield 0, next((text for text in lines[:start] if not heading(text)), None), " ".join(lines[start:])
+
+
+def _is_below_title(lines: Sequence[str]) -> bool:
+    """Return whether the last line begins a sentence, and none above ends one or goes on."""
+    return lines[-1][0].isupper() and not any(text.endswith((".", ",", ";", ":", "!")) for text in lines[:-1])
 
 
 def _item(text: str, place: Place, current: Heading, title: str | None) -> Record | Reject:
