@@ -45,14 +45,14 @@ def written(writer: Any, items: Iterable[Record | Reject], *areas: str) -> str:
 
 
 def is_flat(path: Path, entry: str) -> bool:
-    """Whether less than 1 MB is needed to read 3 MB of an entry."""
-    count = 3_000_000 // len(entry)
+    """Whether less than 2 MB are needed to read 6 MB of an entry."""
+    count = 6_000_000 // len(entry)
     path.write_text(entry * count)
     next(open_dump(str(path)).items)
     tracemalloc.start()
     try:
         assert sum(isinstance(item, Record) for item in open_dump(str(path)).items) == count
-        return tracemalloc.get_traced_memory()[1] < 1_000_000
+        return tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()
 
