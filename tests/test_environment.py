@@ -16,7 +16,17 @@ def test_versions_name_what_can_change_numbers() -> None:
     assert numeric["abstag"] == __version__
     assert numeric["numpy"] == np.__version__
     found = environment.versions()
-    assert found.keys() == {*numeric, "torch", "transformers", "accelerate", "python", "machine", "system", "git"}
+    assert found.keys() == {
+        *numeric,
+        "torch",
+        "transformers",
+        "accelerate",
+        "python",
+        "machine",
+        "cpu",
+        "system",
+        "git",
+    }
     assert all(found.values())
 
 

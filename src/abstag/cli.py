@@ -95,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_describe(verbs)
     _add_run(verbs)
     _add_runs(verbs)
+    _add_reproduce(verbs)
     _add_compare(verbs)
     _add_report(verbs)
     _add_tag(verbs)
@@ -299,6 +300,30 @@ def _runs(options: argparse.Namespace) -> int:
         if failed and not options.failed:
             print(f"\n{failed} failed runs are not shown; --failed lists them")
     return 0
+
+
+def _add_reproduce(verbs: Any) -> None:
+    parser = _verb(verbs, "reproduce", _reproduce, "do a run again, and say whether its figures are the same")
+    text = "run id, unique prefix of one, run folder, a result.json of any name, or a folder of such files"
+    parser.add_argument("run", metavar="RUN", help=text)
+    text = "what a run does not keep: data.path=DIR where its corpus is not the embedded one, classifier.path=FILE, ..."
+    parser.add_argument("places", nargs="*", metavar="key=value", help=text)
+    parser.add_argument("--json", action="store_true")
+    _add_store(parser)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from abstag.reproduce import reproduce
+    from abstag.store import Store
+
+    found = []
+    for reproduction in reproduce(options.run, Store(Path(options.runs_dir)), options.places):
+        found.append(reproduction)
+        if not options.json:
+            print(reproduction, flush=True)
+    if options.json:
+        print(_json([reproduction.to_json() for reproduction in found]))
+    return int(any(reproduction.verdict == "different" for reproduction in found))
 
 
 def _add_compare(verbs: Any) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any, cast, get_origin, get_type_hints
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -28,7 +28,7 @@ from abstag import __version__
 from abstag.classifiers.base import Classifier
 from abstag.corpus import Corpus, load_corpus
 from abstag.decision import Policy
-from abstag.errors import AbstagError, ArtifactError, ConfigError, near, refused
+from abstag.errors import AbstagError, ArtifactError, ConfigError, DataError, near, refused
 from abstag.files import file_hash, is_folder, read_json
 from abstag.ingest import ingest
 from abstag.labels import RANK
@@ -84,6 +84,7 @@ class Config:
 
 
 _FOLDERS = frozenset({"data.path", "classifier.encoder"})
+_PLACES = ("data.path", "data.taxonomy", "classifier.path", "classifier.encoder", "plugins")
 _NESTED = (("data", DataConfig), ("decision", DecisionConfig))
 
 
@@ -276,6 +277,44 @@ def build(config: DictConfig, label: str) -> Experiment:
         keep_bundle=plain["keep_bundle"],
         fit_all=plain["fit_all"],
     )
+
+
+def rebuild(result: RunResult, places: Sequence[str], runs_dir: Path) -> Experiment:
+    """Build the experiment of a kept result again; no tagger will be kept.
+
+    Parameters
+    ----------
+    places
+        What a result does not keep, as ``key=value``: ``data.path`` (default: the embedded corpus), ``data.taxonomy``,
+        ``classifier.path``, ``classifier.encoder``, ``plugins``.
+    runs_dir
+        Where the embedded corpus is ingested.
+
+    Raises
+    ------
+    ConfigError
+        Another key, a scores file that is not the run's, or whatever `build` refuses.
+    DataError
+        The corpus is not the run's.
+    """
+    for key, sign, _ in (word.partition("=") for word in places):
+        if not sign or key not in _PLACES:
+            remedy = f"only {', '.join(_PLACES)} may be given, as key=value: the rest is the run's"
+            raise ConfigError(f"{key!r} cannot be given", where="reproduce", remedy=remedy)
+    kept = {key: value for key, value in result.config.items() if key not in {"keep_bundle", "fit_all"}}
+    file = kept["classifier"].get("file")
+    kept["classifier"] = {key: value for key, value in kept["classifier"].items() if key != "file"}
+    own = {"runs_dir": str(runs_dir), "keep_bundle": False, "fit_all": False, "decision": {"calibrate": True}}
+    config = OmegaConf.merge(own, kept, OmegaConf.from_dotlist(list(places)))
+    experiment = build(cast("DictConfig", config), result.classifier)
+    was, now = result.corpus["fingerprint"], experiment.corpus.fingerprint
+    if now != was:
+        what = f"the run is on {result.corpus['name']} {was}, this corpus is {experiment.corpus.name} {now}"
+        raise DataError(what, where=result.id, remedy="name the run's corpus, as ingested then, with data.path=DIR")
+    if experiment.config["classifier"].get("file") != file:
+        what = f"the scores that the run read have the hash {file}, this file has another"
+        raise ConfigError(what, where="classifier.path", remedy="name the very file")
+    return experiment
 
 
 def _classifier(node: Any, plugins: Sequence[str]) -> Classifier:

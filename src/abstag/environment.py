@@ -21,8 +21,17 @@ def numeric_versions() -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """Return the versions and machine that a result is kept with, the git revision of a checkout among them."""
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    return numeric_versions() | _installed("torch", "transformers", "accelerate") | machine | {"git": _git_revision()}
+    machine = {"machine": platform.machine(), "cpu": _cpu(), "system": platform.system()}
+    libraries = _installed("torch", "transformers", "accelerate") | {"python": platform.python_version()}
+    return numeric_versions() | libraries | machine | {"git": _git_revision()}
+
+
+def _cpu() -> str:
+    """Return the CPU family as the linear algebra library sees it, which decides in what order it adds."""
+    from threadpoolctl import threadpool_info
+
+    families = {library["architecture"] for library in threadpool_info() if library.get("architecture")}
+    return ", ".join(sorted(families)) or platform.processor() or "unknown"
 
 
 def _installed(*names: str) -> dict[str, str]:

@@ -151,12 +151,17 @@ def row(result: RunResult) -> dict[str, Any]:
 
 def load_result(folder: Path) -> RunResult:
     """Read a run's result; raises ArtifactError when it is missing or damaged."""
-    value = read_json(folder / _RESULT)
+    return read_result(folder / _RESULT)
+
+
+def read_result(path: Path) -> RunResult:
+    """Read a file ``result.json``, of whatever name; raises ArtifactError as `load_result`."""
+    value = read_json(path)
     try:
         return RunResult.from_json(value)
     except (TypeError, AttributeError) as error:
         remedy = "delete the folder of the run and run it again"
-        raise ArtifactError(f"this is no run result: {error}", where=folder / _RESULT, remedy=remedy) from error
+        raise ArtifactError(f"this is no run result: {error}", where=path, remedy=remedy) from error
 
 
 def _sound(folders: Iterable[Path]) -> Iterator[tuple[Path, RunResult]]:
@@ -205,6 +210,11 @@ def _scores_schema(areas: Sequence[str]) -> "pa.Schema":
         (f"{kind}.{area}", real if kind == "score" else flag) for area in areas for kind in ("score", "tag", "gold")
     ]
     return pa.schema([*plain.items(), ("confidence", real), *kinds])
+
+
+def has_scores(folder: Path) -> bool:
+    """Whether a run has kept its scores paper by paper."""
+    return (folder / _SCORES).is_file()
 
 
 def read_scores(folder: Path) -> ScoreTable:
