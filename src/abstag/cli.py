@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from abstag import __version__
 from abstag.errors import AbstagError, ArtifactError, ConfigError, DataError, refused
+
+if TYPE_CHECKING:
+    from abstag.results import RunResult
 
 _EPILOG = """examples:
   abstag ingest icml2025.txt iclr.jsonl.gz --labels read.csv -o corpus
@@ -273,7 +276,10 @@ def _run(options: argparse.Namespace) -> int:
 
 def _add_runs(verbs: Any) -> None:
     parser = _verb(verbs, "runs", _runs, "list the runs that are kept")
-    parser.add_argument("--json", action="store_true")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    text = "one tidy table on standard output, a row for each run and part: csv, parquet, json, markdown, latex"
+    form.add_argument("--format", choices=("csv", "parquet", "json", "markdown", "latex"), metavar="F", help=text)
     parser.add_argument("--experiment", metavar="NAME")
     parser.add_argument("--failed", action="store_true", help="failed runs only")
     _add_store(parser)
@@ -294,12 +300,25 @@ def _runs(options: argparse.Namespace) -> int:
     ]
     if options.json:
         print(_json([row(result) for result in results]))
+    elif options.format:
+        _print_table(results, options.format)
     else:
         print(failures(results) if options.failed else runs_table(results))
         failed = sum(result.status == "failed" for result in results)
         if failed and not options.failed:
             print(f"\n{failed} failed runs are not shown; --failed lists them")
     return 0
+
+
+def _print_table(results: "Sequence[RunResult]", form: str) -> None:
+    from abstag.report.runs import FORMATS
+    from abstag.tidy import rows
+
+    if not results:
+        raise DataError("no run to tell of", where="runs", remedy="`abstag run` makes one")
+    if form == "parquet" and sys.stdout.isatty():
+        raise ConfigError("a terminal shows no Parquet", where="--format", remedy="redirect it to a file")
+    sys.stdout.buffer.write(FORMATS[form](rows(results)))
 
 
 def _add_reproduce(verbs: Any) -> None:

@@ -1,10 +1,13 @@
 """Runs and pairs as Markdown tables."""
 
+import csv
+import io
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from abstag.files import without_nan
 from abstag.labels import SCORED
 from abstag.results import RunResult, settings
 
@@ -249,6 +252,28 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *rows]]
     lines.insert(1, " | ".join("-" * width for width in widths))
     return "\n".join(f"| {line} |" for line in lines)
+
+
+def csv_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows of the same keys as CSV with a header; what is undefined is empty."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(without_nan(rows))
+    return out.getvalue()
+
+
+def latex_tabular(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table for LaTeX's booktabs package, the first column to the left; cells are plain text."""
+    lines = [" & ".join(map(tex, row)) + r" \\" for row in (heads, *rows)]
+    begin = rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}"
+    return "\n".join([begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"])
+
+
+def tex(text: str) -> str:
+    """Return plain text as LaTeX shows it."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(letter, rf"\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
 
 
 def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:

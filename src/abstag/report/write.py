@@ -1,8 +1,5 @@
 """Runs on the same papers → a folder with report.md, report.html, table.csv and table.tex."""
 
-import csv
-import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +8,7 @@ from abstag.files import new_files
 from abstag.report.learning import learning_table
 from abstag.report.page import page
 from abstag.report.rank import Ranked, commands, headline, lines, rank, title
-from abstag.report.table import markdown, number, pairs_table, runs_table
+from abstag.report.table import csv_table, latex_tabular, markdown, number, pairs_table, runs_table, tex
 
 FILES = ("report.md", "report.html", "table.csv", "table.tex")
 BIBTEX = f"""@software{{abstag,
@@ -90,26 +87,20 @@ def report_markdown(ranked: Ranked) -> str:
 
 def table_csv(ranked: Ranked) -> str:
     """Return one row for each part and run; undefined is empty."""
-    out, rows = io.StringIO(), lines(ranked)
-    writer = csv.DictWriter(out, rows[0], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        undefined = {key: "" for key, value in row.items() if isinstance(value, float) and math.isnan(value)}
-        writer.writerow(row | undefined)
-    return out.getvalue()
+    return csv_table(lines(ranked))
 
 
 def table_latex(ranked: Ranked) -> str:
     """Return the ranked table for LaTeX's booktabs package."""
-    heads = ["Classifier", "Macro-F1", r"95\,\% interval", *map(_tex, ranked.areas), "AP", "ECE"]
+    heads = ["Classifier", "Macro-F1", "95 % interval", *ranked.areas, "AP", "ECE"]
     corpus, part = ranked.results[0].corpus, ranked.part
     caption = (
         rf"Macro-F1 with 95\,\% bootstrap intervals, and F1 by area, on {ranked.parts[part]} papers "
-        rf"(part {_tex(part)}) of {_tex(corpus['name'])} ({_tex(corpus['fingerprint'])})."
+        rf"(part {tex(part)}) of {tex(corpus['name'])} ({tex(corpus['fingerprint'])})."
     )
     rows = [
         [
-            _tex(row["classifier"]),
+            row["classifier"],
             number(row["macro-F1"]),
             f"[{number(row['low'])}, {number(row['high'])}]",
             *(number(row[name]) for name in (*(f"F1 {area}" for area in ranked.areas), "AP", "ECE")),
@@ -124,19 +115,8 @@ def table_latex(ranked: Ranked) -> str:
             r"\begin{table}",
             rf"\caption{{{caption}}}",
             r"\centering",
-            rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
-            r"\toprule",
-            " & ".join(heads) + r" \\",
-            r"\midrule",
-            *(" & ".join(row) + r" \\" for row in rows),
-            r"\bottomrule",
-            r"\end{tabular}",
+            latex_tabular(heads, rows),
             r"\end{table}",
             "",
         ]
     )
-
-
-def _tex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(letter, rf"\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
