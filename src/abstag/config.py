@@ -37,6 +37,7 @@ from abstag.results import RunResult, fits
 from abstag.runner import Experiment, Training, run
 from abstag.store import Store
 from abstag.taxonomy import load_taxonomy
+from abstag.tracking import connect, log_run
 
 _LOG = logging.getLogger(__name__)
 _EMBEDDED = "data/corpus/abstracts.jsonl"
@@ -80,11 +81,13 @@ class Config:
     keep_bundle: bool = MISSING
     fit_all: bool = MISSING
     runs_dir: str = MISSING
+    mlflow: str | None = None
     plugins: list[str] = field(default_factory=list)
 
 
 _FOLDERS = frozenset({"data.path", "classifier.encoder"})
 _PLACES = ("data.path", "data.taxonomy", "classifier.path", "classifier.encoder", "plugins")
+_NOT_OF_A_RUN = frozenset({"runs_dir", "mlflow", "plugins", "keep_bundle", "fit_all"})
 _NESTED = (("data", DataConfig), ("decision", DecisionConfig))
 
 
@@ -142,7 +145,11 @@ def launch(arguments: Sequence[str]) -> Launched:
         choice = HydraConfig.get().runtime.choices.get("classifier", "classifier")
         try:
             command = _command(HydraConfig.get().overrides.task)
-            launched.add(run(replace(build(config, choice), command=command), launched.store))
+            client = connect(config.mlflow) if config.mlflow else None
+            result = run(replace(build(config, choice), command=command), launched.store)
+            launched.add(result)
+            if client is not None and result.status == "done":
+                log_run(client, result, launched.store.folder(result.id) / "result.json")
         except (AbstagError, OmegaConfBaseException, OSError) as error:
             failure = _one_line(error, arguments)
             launched.failures.append(f"{choice}: {failure}" if launched.many else str(failure))
@@ -301,7 +308,7 @@ def rebuild(result: RunResult, places: Sequence[str], runs_dir: Path) -> Experim
         if not sign or key not in _PLACES:
             remedy = f"only {', '.join(_PLACES)} may be given, as key=value: the rest is the run's"
             raise ConfigError(f"{key!r} cannot be given", where="reproduce", remedy=remedy)
-    kept = {key: value for key, value in result.config.items() if key not in {"keep_bundle", "fit_all"}}
+    kept = {key: value for key, value in result.config.items() if key not in _NOT_OF_A_RUN}
     file = kept["classifier"].get("file")
     kept["classifier"] = {key: value for key, value in kept["classifier"].items() if key != "file"}
     own = {"runs_dir": str(runs_dir), "keep_bundle": False, "fit_all": False, "decision": {"calibrate": True}}
@@ -365,7 +372,7 @@ def embedded_corpus(runs_dir: Path) -> Path:
 
 def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return what identifies a run: the configuration without paths and without what cannot change numbers."""
-    kept = {key: value for key, value in plain.items() if key not in {"runs_dir", "plugins", "keep_bundle", "fit_all"}}
+    kept = {key: value for key, value in plain.items() if key not in _NOT_OF_A_RUN}
     for group in ("data", "classifier"):
         kept[group] = {key: value for key, value in kept[group].items() if key not in {"path", "taxonomy"}}
     scores = plain["classifier"].get("path")
