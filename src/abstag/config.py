@@ -124,6 +124,9 @@ class Launched:
 def launch(arguments: Sequence[str]) -> Launched:
     """Compose, build and run what Hydra arguments ask for, one job or many.
 
+    Of several processes that ``torchrun`` or ``accelerate launch`` starts, the first does this, and has the others help
+    it to fine-tune; these return nothing.
+
     Parameters
     ----------
     arguments
@@ -134,6 +137,20 @@ def launch(arguments: Sequence[str]) -> Launched:
     ConfigError
         The configuration cannot be composed: a wrong key, type, or name.
     """
+    if "WORLD_SIZE" not in os.environ:  # PyTorch takes seconds to import
+        return _launch(arguments)
+    from abstag.classifiers import _partners
+
+    if not _partners.launched():
+        return _launch(arguments)
+    with _partners.joined() as group:
+        if group.rank == 0:
+            return _launch(arguments)
+        group.follow()
+        return Launched()
+
+
+def _launch(arguments: Sequence[str]) -> Launched:
     ConfigStore.instance().store(name="schema", node=Config)
     OmegaConf.register_new_resolver("folder", _folder, replace=True)
     launched = Launched()

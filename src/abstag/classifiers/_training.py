@@ -19,6 +19,7 @@ import psutil
 import torch
 from datasets import Dataset
 from safetensors.torch import load_file
+from sklearn.base import clone
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from tqdm import tqdm
@@ -27,13 +28,14 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_NAME
 
+from abstag.classifiers._partners import DividingTrainer, group
 from abstag.classifiers.base import Aid, Labelled
 from abstag.classifiers.embeddings import average_precision, cells
 from abstag.classifiers.encoder import Encoder, like_length, refuse_more_layers
 from abstag.errors import ArtifactError, ConfigError, DataError
 from abstag.files import read_json
 from abstag.progress import progress
-from abstag.records import FloatArray, Targets
+from abstag.records import Documents, FloatArray, Targets
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -294,7 +296,10 @@ def fine_tune(
         _freeze(encoder, frozen)
         batches = Batches(encoder, encoded, FrozenOutputs(encoder, encoded, frozen) if frozen else None)
         torch.manual_seed(aid.seed)
-        net = Net(encoder, frozen, _positive_weight(training.targets, balanced=settings.balanced), settings.dropout)
+        positive_weight = _positive_weight(training.targets, balanced=settings.balanced)
+        net = Net(encoder, frozen, positive_weight, settings.dropout)
+        if (partners := group()) is not None:
+            partners.begin(clone(settings), positive_weight)
         with _replayed(encoder, encoder.tensors(encoded[:1]), frozen):
             net.start(*planes(_embeddings(net, batches, len(training.documents))))
             arguments = _arguments(settings, aid, encoder.device, aid.workdir or Path(temporary))
@@ -307,6 +312,16 @@ def fine_tune(
         head = net.head
         coef, intercept = (value.detach().cpu().double().numpy() for value in (head.weight, head.bias))
         return coef, intercept
+
+
+@contextmanager
+def built(settings: "FineTuned", positive_weight: Tensor) -> Iterator[Net]:
+    """Give a net as `fine_tune` builds it, for another process that trains it too (see `_partners`)."""
+    encoder = settings.load()
+    _freeze(encoder, settings.frozen_layers)
+    batch = encoder.tensors(encoder.encode(Documents(["x"], ["x"], ["x"])))
+    with _replayed(encoder, batch, settings.frozen_layers):
+        yield Net(encoder, settings.frozen_layers, positive_weight, settings.dropout)
 
 
 def _arguments(settings: "FineTuned", aid: Aid, device: str, workdir: Path) -> TrainingArguments:
@@ -347,7 +362,8 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], patience: int, 
     begins = [0, len(parts[0])]
     sets = [_dataset(batches.encoded, targets, begin) for targets, begin in zip(parts, begins, strict=False)]
     early = len(sets) > 1
-    trainer = Trainer(
+    partners = group()
+    trainer = (Trainer if partners is None else DividingTrainer)(
         model=net,
         args=arguments,
         data_collator=batches,
@@ -356,6 +372,8 @@ def _train(net: Net, batches: Batches, parts: Sequence[Targets], patience: int, 
         compute_metrics=_metrics,
         callbacks=[_Progress(), *([EarlyStoppingCallback(patience)] if early else [])],
     )
+    if isinstance(trainer, DividingTrainer) and partners is not None:
+        trainer.group = partners
     trainer.remove_callback(PrinterCallback)  # which prints to standard output
     workdir = Path(str(arguments.output_dir))
     checkpoint, state = _last_checkpoint(workdir)

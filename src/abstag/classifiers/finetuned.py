@@ -6,6 +6,7 @@ import sys
 from abstag.classifiers.base import Labelled
 from abstag.classifiers.embeddings import Embedding
 from abstag.classifiers.encoder import (
+    Encoder,
     EncoderScorer,
     encoder_config,
     find_encoder,
@@ -91,10 +92,14 @@ class FineTuned(Embedding):
         precision = "bfloat16" if resolve_device(self.device) == "cuda" else "float32"
         return f"{super().fingerprint()} {precision} accelerate {importlib.metadata.version('accelerate')}"
 
+    def load(self) -> Encoder:
+        """Return the encoder, as it is before the fit."""
+        return self._load(self.layers)
+
     def _fit(self, documents: Documents, targets: Targets, taxonomy: Taxonomy) -> None:  # noqa: ARG002
         from abstag.classifiers._training import fine_tune
 
-        encoder = self._load(self.layers)
+        encoder = self.load()
         coef, intercept = fine_tune(
             encoder,
             Labelled(documents, targets),
