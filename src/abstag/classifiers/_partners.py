@@ -97,7 +97,7 @@ class Group:
         gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in parameters]
         added = parameters_to_vector(gradients).cpu() * factor
         dist.reduce(added, dst=0)
-        parts = added.split([one.numel() for one in parameters])
+        parts = torch.split(added, [one.numel() for one in parameters])
         for one, part in zip(parameters, parts, strict=True):
             one.grad = part.view_as(one).to(one.device)
 
