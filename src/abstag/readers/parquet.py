@@ -12,7 +12,7 @@ NAME = "parquet"
 SUFFIXES = (".parquet", ".arrow", ".feather")
 BINARY: Literal[True] = True
 
-_ROWS = 1024
+_ROWS, _HEAD = 1024, 12
 _PARQUET, _FILE, _STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 
 
@@ -51,12 +51,14 @@ def _opened(stream: BinaryIO) -> tuple[Any, Callable[[list[str]], Iterator[Any]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    magic = stream.read(len(_FILE))
+    magic = stream.read(_HEAD)
     stream.seek(0)
+    if not recognise(magic):  # Arrow would take any four bytes for the size of what it holds
+        raise ValueError("it begins like neither")
     if magic.startswith(_PARQUET):
         file = pq.ParquetFile(stream)
         return file.schema_arrow, lambda names: _tables(file.iter_batches(_ROWS, columns=names), names)
-    if magic == _FILE:
+    if magic.startswith(_FILE):
         arrow = pa.ipc.open_file(stream)
         return arrow.schema, lambda names: _tables(map(arrow.get_batch, range(arrow.num_record_batches)), names)
     arrow = pa.ipc.open_stream(stream)
