@@ -146,7 +146,9 @@ def fault(abstract: object) -> Fault | None:
     if not isinstance(abstract, str) or not abstract.strip():
         kind = "missing or null" if abstract is None else "blank" if isinstance(abstract, str) else "not a text"
         return Fault("no abstract", kind)
-    text = " ".join(abstract[:1000].split())
+    text = abstract[:1000].strip()
+    if "  " in text or not text.isprintable():  # splitting takes longer than all that follows
+        text = " ".join(text.split())
     if (len(text) <= 150 and _PLACEHOLDER.fullmatch(text)) or _LOREM.match(text):
         return Fault("placeholder abstract", text[:100])
     if len(text) <= 300 and _LINK.fullmatch(text):

@@ -120,7 +120,9 @@ def headless(abstract: str) -> str:
 
 def text(value: object) -> str | None:
     """Return a string without white space around it and without lone surrogates; None for anything else and blanks."""
-    return _SURROGATE.sub("\ufffd", value.strip()) or None if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    return (value if value.isascii() else _SURROGATE.sub("\ufffd", value)).strip() or None
 
 
 def identifier(value: object) -> str | None:

@@ -25,6 +25,7 @@ _OPENING = re.compile(r'\{\s*["}]|\[\s*(?:[{"\]]|\[\s*[{\[]|null|\d+\s*,)')
 _LINE = re.compile(r'^\{".*\}\s*$', re.MULTILINE)
 _CONSTANT = re.compile(rb'((?<!\\)"\s{0,4}:\s{0,4})(?:NaN|-?Infinity)(?=\s{0,8}[,}])')
 _TAIL, _SCRIPT_END = 64, re.compile(rb"\s*\)?\s*;?\s*\Z")
+_JSON = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 _CHUNK, _EASY, _LONGEST = 1 << 16, 1 << 20, 1 << 24
 _SHOWN = 30
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
@@ -170,7 +171,7 @@ def _slices(line: bytes) -> Iterator[bytes]:
 
 def _loaded(line: bytes) -> object:
     try:
-        return json.loads(line, strict=False, parse_constant=lambda _: None)
+        return _JSON.decode(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return error
 
