@@ -2,10 +2,13 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from abstag.readers import _json_papers, jsontext, open_dump
 from abstag.records import Record, Reject
@@ -172,6 +175,17 @@ def test_not_a_number_is_null_wherever_a_chunk_ends(count: int) -> None:
     found = read(json.dumps([paper] * count, indent=1))
     assert {item.abstract for item in found if isinstance(item, Record)} == {paper["abstract"]}
     assert len(found) == count
+
+
+@given(
+    st.lists(st.sampled_from(["\\ud83d\\ude00", "\\uD86A", "\\uDE12", r"\\", r"\"", r"\n", r"\u00e9", "a", "ud83d"]), max_size=40),
+    st.sampled_from([1, 7, 64, 100]),
+)
+def test_half_a_surrogate_pair_is_a_replacement_character(pieces: list[str], size: int) -> None:
+    text = "".join(pieces)
+    chunks = (f'["{text}"]'[at : at + size].encode() for at in range(0, len(text) + 4, size))
+    (found,) = jsontext._parsed(jsontext._cleaned(chunks), frozenset(), "file")
+    assert found.value == re.sub("[\ud800-\udfff]", "\ufffd", json.loads(f'"{text}"'))
 
 
 def test_pages_longer_than_the_head_stand_one_a_line() -> None:

@@ -24,6 +24,9 @@ _PREFIX = re.compile(  # a guard against inclusion, a script's assignment or cal
 _OPENING = re.compile(r'\{\s*["}]|\[\s*(?:[{"\]]|\[\s*[{\[]|null|\d+\s*,)')
 _LINE = re.compile(r'^\{".*\}\s*$', re.MULTILINE)
 _CONSTANT = re.compile(rb'((?<!\\)"\s{0,4}:\s{0,4})(?:NaN|-?Infinity)(?=\s{0,8}[,}])')
+_HIGH, _LOW = (rb"\\u[dD][%b][0-9a-fA-F]{2}" % digits for digits in (b"89abAB", b"c-fC-F"))
+_PAIR = re.compile(_HIGH + _LOW)
+_LONE = re.compile(rb"(%b|\\[^u])|%b|%b(?=[^\\]|\\(?:[^u]|u(?:[^dD]|[dD][^c-fC-F])))" % (_PAIR.pattern, _LOW, _HIGH))
 _TAIL, _SCRIPT_END = 64, re.compile(rb"\s*\)?\s*;?\s*\Z")
 _JSON = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 _CHUNK, _EASY, _LONGEST = 1 << 16, 1 << 20, 1 << 24
@@ -215,10 +218,19 @@ def _events(chunks: Iterable[bytes]) -> Iterator[tuple[str, Any]]:
 
 
 def _cleaned(chunks: Iterable[bytes], *, is_script: bool = False) -> Iterator[bytes]:
-    """Yield the bytes with null for NaN and infinities as values in objects, and without the end of a script."""
+    """Yield the bytes with null for NaN and infinities as values in objects, and without the end of a script.
+
+    Half a surrogate pair becomes U+FFFD, since ijson would make no UTF-8 of it.
+    """
     held = b""
     for chunk in chunks:
         held = _CONSTANT.sub(rb"\1null", held + chunk)
-        yield held[:-_TAIL]
-        held = held[-_TAIL:]
+        cut = max(0, len(held) - _TAIL)
+        if b"\\ud" in held or b"\\uD" in held:
+            held = _LONE.sub(lambda found: found[1] or rb"\ufffd", held)
+            cut = next((pair.start() for pair in _PAIR.finditer(held, max(0, cut - 11), cut + 11)), cut)
+            before = held[max(0, cut - _TAIL) : cut]
+            cut -= (len(before) - len(before.rstrip(b"\\"))) % 2
+        yield held[:cut]
+        held = held[cut:]
     yield _SCRIPT_END.sub(b"", held) if is_script else held
