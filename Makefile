@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast check clean
+.PHONY: demo test test-fast fuzz check clean
 
 demo: $(VENV)/.demo
 	$(BIN)/abstag run +experiment=demo
@@ -14,6 +14,9 @@ test: $(VENV)/.test
 
 test-fast: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not slow"
+
+fuzz: $(VENV)/.test
+	ABSTAG_FUZZ_SECONDS=120 $(BIN)/python -m pytest tests/test_fuzz.py
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

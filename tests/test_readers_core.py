@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -315,6 +316,30 @@ class TestParquet:
         assert sum(isinstance(item, Record) for item in open_dump(path).items) == 20_000
         assert tracemalloc.get_traced_memory()[1] < 4_000_000
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_damaged_places_of_texts_cost_their_rows(tmp_path: Path, kind: str) -> None:
+    places = pa.py_buffer(np.array([0, 2, 9, 4], dtype=np.int32).tobytes())
+    titles = pa.Array.from_buffers(pa.string(), 3, [None, places, pa.py_buffer(b"okay")])
+    found = items(arrow(pa.table({"abstract": [A, B, A], "title": titles}), tmp_path / "a", kind))
+    assert [item.title if isinstance(item, Record) else item.reason for item in found] == ["ok", "bad row", "bad row"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (LINES, "begins like neither"),
+        (b"\xff\xff\xff\xff\xff\xff\xff\0\x10\0\0\0" + bytes(99), "Expected to read 16777215 metadata bytes"),
+    ],
+)
+def test_no_memory_for_what_is_not_there(tmp_path: Path, data: bytes, message: str) -> None:
+    path = write(tmp_path / "a", data)
+    tracemalloc.start()
+    with pytest.raises(DataError, match=message):
+        list(open_dump(path, format="parquet").items)
+    assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    tracemalloc.stop()
 
 
 def test_a_saved_dataset(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Parquet and Arrow, in file and in stream form, as `datasets` and the hub keep them."""
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, BinaryIO, Literal
@@ -14,6 +15,30 @@ BINARY: Literal[True] = True
 
 _ROWS, _HEAD = 1024, 12
 _PARQUET, _FILE, _STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+
+
+class _Bounded(io.RawIOBase):
+    """A seekable stream of which no more is asked for than there is: damage may say any size."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._size = stream, stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size - self.tell())
+        return self._stream.read(left if size < 0 else min(size, left))
 
 
 def recognise(head: bytes) -> bool:
@@ -51,6 +76,7 @@ def _opened(stream: BinaryIO) -> tuple[Any, Callable[[list[str]], Iterator[Any]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    stream = _Bounded(stream)
     magic = stream.read(_HEAD)
     stream.seek(0)
     if not recognise(magic):  # Arrow would take any four bytes for the size of what it holds
@@ -100,11 +126,13 @@ def _missing(what: str, file: str, names: Sequence[str]) -> DataError:
 
 
 def _rows(table: Any, found: Mapping[str, str]) -> Iterator[dict[str, object] | Exception]:
-    """Yield the fields of each row, an error for one whose text is not UTF-8."""
+    """Yield the fields of each row, an error for one whose text is not UTF-8, or whose values mean nothing."""
     chosen = {field: table.column(table.column_names.index(name)) for field, name in found.items()}
     try:
+        for column in chosen.values():
+            column.validate(full=True)  # else damaged offsets lead outside of what was read
         values = [column.to_pylist() for column in chosen.values()]
-    except UnicodeDecodeError as error:
+    except (ValueError, OverflowError) as error:
         if len(table) > 1:
             for row in range(len(table)):
                 yield from _rows(table.slice(row, 1), found)
