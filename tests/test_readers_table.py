@@ -172,6 +172,12 @@ class TestQuotes:
 
 
 class TestSniff:
+    @pytest.mark.parametrize("text", ["\r\n" * 30_000, "-" * 60_000, " " * 60_000, "--\t" * 20_000, "- \n" * 20_000])
+    def test_blank_and_ruled_text_ends_soon(self, text: str) -> None:
+        start = time.process_time()
+        assert module.sniff(f"Lamps\n{text}x", {}) == 0
+        assert time.process_time() - start < 5
+
     def test_dumps_of_other_formats(self) -> None:
         for expected in _DUMPS.glob("*/*.expected.json"):
             path = Path(str(expected).removesuffix(".expected.json"))

@@ -22,7 +22,7 @@ _WIDE = 100  # cells that make a table of a line, whatever their names
 _CUT = 60_000  # characters from which the last row of a head may be cut off
 _PIECES = 50  # lines that may belong to a row with bad quotes
 _OTHER = re.compile(r'\s*(?:[{<@%]|\[\s*[{"\[]|\|)')
-_RULE = re.compile(r"^\s*:?-{2,}:?\s*\|", re.MULTILINE)
+_RULE = re.compile(r"^[^\S\n]*+:?-{2,}+:?[^\S\n]*+\|", re.MULTILINE)
 _SEPARATOR = re.compile(r'\s*"?sep=(.)', re.IGNORECASE)
 
 
