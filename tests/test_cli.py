@@ -106,7 +106,7 @@ def test_runs_dir_is_runs_by_default_and_holds_the_embedded_corpus(
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
     assert "528 papers (part all) of embedded " in ran.out
     assert {path.name.partition("-")[0] for path in (tmp_path / "runs").iterdir()} == {
-        *(".corpus", ".hydra", "looks.jsonl", "prior")
+        *(".corpus", ".hydra", ".locks", "looks.jsonl", "prior")
     }
     assert [run["classifier"] for run in json.loads(go("runs", "--json", code=0).out)] == ["prior"]
 

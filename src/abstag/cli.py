@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_ingest(verbs)
     _add_describe(verbs)
     _add_run(verbs)
+    _add_status(verbs)
     _add_runs(verbs)
     _add_reproduce(verbs)
     _add_compare(verbs)
@@ -256,7 +257,7 @@ def _describe(options: argparse.Namespace) -> int:
 def _add_run(verbs: Any) -> None:
     text = "run one configuration, or many with -m or an experiment (arguments are Hydra's)"
     parser = _verb(verbs, "run", _run, text)
-    parser.usage = "abstag run [+experiment=NAME] [group=value] [key=value] [-m] [--cfg job] [--info]"
+    parser.usage = "abstag run [+experiment=NAME] [group=value] [key=value] [-m] [--retry] [--cfg job] [--info]"
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -274,6 +275,23 @@ def _run(options: argparse.Namespace) -> int:
     return int(bool(launched.failures))
 
 
+def _add_status(verbs: Any) -> None:
+    parser = _verb(verbs, "status", _status, "say how a sweep stands: done, running, failed, left, stale, time left")
+    parser.add_argument("sweep", metavar="SWEEP", help="its name: that of the experiment, or what name= says")
+    parser.add_argument("--json", action="store_true")
+    _add_store(parser)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from abstag.report.table import sweep_table
+    from abstag.store import Store
+    from abstag.sweep import Sweep, status
+
+    found = status(Sweep(Store(Path(options.runs_dir)), options.sweep))
+    print(_json(found) if options.json else sweep_table(found))
+    return 0
+
+
 def _add_runs(verbs: Any) -> None:
     parser = _verb(verbs, "runs", _runs, "list the runs that are kept")
     form = parser.add_mutually_exclusive_group()
@@ -288,6 +306,7 @@ def _add_runs(verbs: Any) -> None:
 def _runs(options: argparse.Namespace) -> int:
     from abstag.report.table import failures, runs_table
     from abstag.store import Store, row
+    from abstag.sweep import stale_runs
 
     store = Store(Path(options.runs_dir))
     if not store.root.is_dir():
@@ -307,6 +326,8 @@ def _runs(options: argparse.Namespace) -> int:
         failed = sum(result.status == "failed" for result in results)
         if failed and not options.failed:
             print(f"\n{failed} failed runs are not shown; --failed lists them")
+        for run, reasons in stale_runs(store, results).items():
+            print(f"\n{run} is stale: {'; '.join(reasons)}")
     return 0
 
 

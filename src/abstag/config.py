@@ -10,11 +10,12 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_origin, get_type_hints
+from typing import Any, NamedTuple, cast, get_origin, get_type_hints
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -25,22 +26,24 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from abstag import __version__
+from abstag.child import Child, ChildError
 from abstag.classifiers.base import Classifier
-from abstag.corpus import Corpus, load_corpus
+from abstag.corpus import EMBEDDED, Corpus, embedded_folder, load_corpus
 from abstag.decision import Policy
-from abstag.errors import AbstagError, ArtifactError, ConfigError, DataError, near, refused
-from abstag.files import file_hash, is_folder, read_json
+from abstag.environment import code_digest
+from abstag.errors import AbstagError, ArtifactError, ConfigError, DataError, MissingExtraError, near, refused
+from abstag.files import canonical_hash, file_hash, is_folder, read_json
 from abstag.ingest import ingest
 from abstag.labels import RANK
 from abstag.resources import resource
 from abstag.results import RunResult, fits
 from abstag.runner import Experiment, Training, run
 from abstag.store import Store
+from abstag.sweep import Job, Sweep, Watch, job_key
 from abstag.taxonomy import load_taxonomy
 from abstag.tracking import connect, log_run
 
 _LOG = logging.getLogger(__name__)
-_EMBEDDED = "data/corpus/abstracts.jsonl"
 
 
 @dataclass
@@ -82,12 +85,14 @@ class Config:
     fit_all: bool = MISSING
     runs_dir: str = MISSING
     mlflow: str | None = None
+    timeout: float | None = None
     plugins: list[str] = field(default_factory=list)
 
 
+_LAUNCHERS = {"joblib": "joblib", "submitit_local": "submitit", "submitit_slurm": "submitit"}
 _FOLDERS = frozenset({"data.path", "classifier.encoder"})
 _PLACES = ("data.path", "data.taxonomy", "classifier.path", "classifier.encoder", "plugins")
-_NOT_OF_A_RUN = frozenset({"runs_dir", "mlflow", "plugins", "keep_bundle", "fit_all"})
+_NOT_OF_A_RUN = frozenset({"runs_dir", "timeout", "mlflow", "plugins", "keep_bundle", "fit_all"})
 _NESTED = (("data", DataConfig), ("decision", DecisionConfig))
 
 
@@ -108,17 +113,198 @@ class Launched:
     store: Store | None = None
     many: bool = False
 
-    def add(self, result: RunResult) -> None:
-        """Take in the result of a job, done or failed."""
-        if result.status == "done":
-            self.results.append(result)
-        else:
-            self.failures.append(f"{result.id}: {result.error}")
-
     def looks(self) -> int:
         """Return how many runs have scored the test rows of these results, as the store knows now."""
         rows = {result.rows["fingerprint"] for result in self.results}
         return max((self.store.looks(fingerprint) for fingerprint in rows), default=0) if self.store else 0
+
+
+class _Order(NamedTuple):
+    """A job as Hydra composed it: what a process needs to do it."""
+
+    config: DictConfig
+    label: str
+    overrides: list[str]
+    sweep: Sweep | None
+    composed: str
+    retry: bool
+
+    def watch(self) -> Watch | None:
+        """Return what notes the job's fate; None for a single one, which belongs to no sweep."""
+        if self.sweep is None:
+            return None
+        job = self.sweep.job(job_key(self.overrides), _command(self.overrides))
+        data = self.config.data.path, self.config.data.taxonomy
+        return Watch(self.sweep, replace(job, label=self.label, data=data, composed=self.composed))
+
+
+class Task:
+    """What Hydra calls for each job: in this process, or in those of its launchers, to which pickle carries it.
+
+    The jobs of a sweep, and those with a ``timeout``, are done in a child process, so that one which hangs, exits or is
+    killed is one failed job.
+    """
+
+    def __init__(self, arguments: Sequence[str], *, retry: bool) -> None:
+        self.arguments, self.retry = list(arguments), retry
+        self.sweep: Sweep | None = None
+        self.composed = ""
+        self.single = Launched()
+        self.told: set[str] = set()
+
+    def left(self, config: DictConfig, search_path: Iterable[Path], jobs: Sequence[list[str]]) -> list[list[str]]:
+        """Announce the jobs of a sweep, given as overrides, and return those that may have something to do."""
+        self.sweep, self.composed = (
+            Sweep(Store(Path(_folder(config.runs_dir))), str(config.name)),
+            _composed(search_path),
+        )
+        known = [self.sweep.job(job_key(words), _command(words)) for words in jobs]
+        self.sweep.announce(known)
+        settled = [  # MLflow may not have what is done
+            not config.mlflow and self.sweep.settled(job, self.composed, retry=self.retry) for job in known
+        ]
+        for job, done in zip(known, settled, strict=True):
+            if done and job.state == "failed":
+                self._tell(job.key, _failure(job, before=True))
+        return [words for words, done in zip(jobs, settled, strict=True) if not done]
+
+    def __call__(self, config: DictConfig) -> None:
+        """Do a job. What goes wrong in one of many is logged and noted, and none of the others' business."""
+        overrides: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+        sweep = self.sweep if HydraConfig.get().mode == RunMode.MULTIRUN else None
+        label = str(HydraConfig.get().runtime.choices.get("classifier", "classifier"))
+        order = _Order(config, label, overrides, sweep, self.composed, self.retry)
+        try:
+            outcome = self._outcome(order)
+        except AbstagError as error:
+            outcome = error
+        if sweep is None:
+            self.single.store = Store(Path(config.runs_dir))
+            self._keep(outcome)
+        elif isinstance(outcome, AbstagError):
+            self._tell(job_key(overrides), f"{label}: {outcome}")
+        elif outcome.status == "failed":
+            self._tell(job_key(overrides), f"{outcome.id}: {outcome.error}")
+
+    def _outcome(self, order: _Order) -> RunResult | AbstagError:
+        timeout = order.config.timeout
+        if timeout is not None and not timeout > 0:
+            raise ConfigError(f"{timeout} is out of range", where="timeout", remedy="more than 0 seconds, or null")
+        if (order.sweep is None and timeout is None) or "WORLD_SIZE" in os.environ:  # partners wait for this process
+            return _attempt(order)
+        try:
+            outcome: RunResult | AbstagError = _child().call(_attempt, order, timeout=timeout)
+        except ChildError as error:
+            try:
+                return _note_death(order, str(error))  # before it ends and frees the lock, else another would try
+            finally:
+                _child().stop()
+        return outcome
+
+    def _tell(self, key: str, failure: str) -> None:
+        self.told.add(key)
+        _LOG.error("%s", failure)
+
+    def _keep(self, outcome: RunResult | AbstagError) -> None:
+        if isinstance(outcome, RunResult) and outcome.status == "done":
+            self.single.results.append(outcome)
+        else:
+            failed = f"{outcome.id}: {outcome.error}" if isinstance(outcome, RunResult) else str(outcome)
+            self.single.failures.append(failed)
+
+    def wait(self) -> bool:
+        """Wait for the runs of this sweep that other processes are at; whether there were any.
+
+        What has failed by then is not tried again.
+        """
+        self.retry = False
+        if self.sweep is None:
+            return False
+        busy = [str(job.run) for job in self.sweep.jobs() if self.sweep.running(job)]
+        for name in busy:
+            with self.sweep.store.lock(name, wait=True):
+                pass
+        return bool(busy)
+
+    def launched(self) -> Launched:
+        """Return what came of it all; failures that this process has not told are told now."""
+        if self.sweep is None:
+            return self.single
+        launched = Launched(store=self.sweep.store, many=True)
+        for job in self.sweep.jobs():
+            result = self.sweep.store.done(job.run) if job.run else None
+            if result is not None:
+                launched.results.append(result)
+            if result is None or job.error:
+                launched.failures.append(_failure(job))
+                if job.key not in self.told:  # by the process of a launcher, perhaps on another machine
+                    self._tell(job.key, _failure(job))
+        return launched
+
+
+def _failure(job: Job, *, before: bool = False) -> str:
+    hint = " (failed before; --retry tries again)" if before else ""
+    return f"{job.run or job.label or job.command}: {job.error or 'no result was kept'}{hint}"
+
+
+def _note_death(order: _Order, reason: str) -> RunResult | AbstagError:
+    watch = order.watch()
+    if watch is not None:
+        watch.fail(reason)
+        found = watch.sweep.store.kept(watch.job.run) if watch.job.run else None
+        if found is not None:
+            return found
+    return ArtifactError(reason, where="the job")
+
+
+@cache
+def _child() -> Child:
+    return Child(__name__)
+
+
+def _composed(search_path: Iterable[Path]) -> str:
+    """Return the hash of all that a configuration is composed from and by."""
+    files = sorted(file for folder in search_path for file in folder.rglob("*.yaml"))
+    return canonical_hash([code_digest(__name__), *([str(file), file_hash(file)] for file in files)])
+
+
+def _attempt(order: _Order) -> RunResult | AbstagError:
+    """Do a job; a mistake in it is returned, and noted where it is one of a sweep."""
+    watch = None
+    try:
+        try:
+            watch = order.watch()
+            if watch is not None:
+                watch.job = replace(watch.job, started=None)  # of an attempt that was killed
+            experiment = replace(build(order.config, order.label), command=_command(order.overrides))
+            store = Store(Path(order.config.runs_dir))
+            client = connect(order.config.mlflow) if order.config.mlflow else None
+            if watch is None:
+                return _logged(client, run(experiment, store), store)
+            reads = bool(experiment.classifier.fingerprint() or experiment.classifier.member_names())
+            watch.job = replace(watch.job, reads=reads)
+            result = run(experiment, store, again=order.retry, wait=False, begin=watch.begin)
+            watch.end(result)
+            try:
+                return _logged(client, result, store)
+            except AbstagError as error:
+                watch.complain(str(error))
+                return error
+        except SystemExit as error:
+            raise ConfigError(f"the code of a class calls sys.exit({error.code!r})", remedy="mend the class") from error
+    except (AbstagError, OmegaConfBaseException, OSError) as error:
+        failure = _one_line(error, order.overrides)
+        if watch is not None:
+            with suppress(ArtifactError):  # it may be the disk that failed
+                watch.fail(str(failure))
+        return failure
+
+
+def _logged(client: Any, result: RunResult, store: Store) -> RunResult:
+    """Return the result, which MLflow has when there is a client and it is done."""
+    if client is not None and result.status == "done":
+        log_run(client, result, store.folder(result.id) / "result.json")
+    return result
 
 
 def launch(arguments: Sequence[str]) -> Launched:
@@ -127,10 +313,14 @@ def launch(arguments: Sequence[str]) -> Launched:
     Of several processes that ``torchrun`` or ``accelerate launch`` starts, the first does this, and has the others help
     it to fine-tune; these return nothing.
 
+    The jobs of a sweep that are done are not done again, nor those that have failed; those that another process is at
+    are left to it, and waited for at the end.
+
     Parameters
     ----------
     arguments
-        Hydra's own: overrides, ``-m``, ``--cfg job``, ``--info``, ``--config-dir``.
+        Hydra's own: overrides, ``-m``, ``--cfg job``, ``--info``, ``--config-dir``; and ``--retry``, to try failed jobs
+        again.
 
     Raises
     ------
@@ -153,33 +343,19 @@ def launch(arguments: Sequence[str]) -> Launched:
 def _launch(arguments: Sequence[str]) -> Launched:
     ConfigStore.instance().store(name="schema", node=Config)
     OmegaConf.register_new_resolver("folder", _folder, replace=True)
-    launched = Launched()
-
-    def job(config: DictConfig) -> None:
-        launched.many = HydraConfig.get().mode == RunMode.MULTIRUN
-        seen = len(launched.failures)
-        launched.store = Store(Path(config.runs_dir))
-        choice = HydraConfig.get().runtime.choices.get("classifier", "classifier")
-        try:
-            command = _command(HydraConfig.get().overrides.task)
-            client = connect(config.mlflow) if config.mlflow else None
-            result = run(replace(build(config, choice), command=command), launched.store)
-            launched.add(result)
-            if client is not None and result.status == "done":
-                log_run(client, result, launched.store.folder(result.id) / "result.json")
-        except (AbstagError, OmegaConfBaseException, OSError) as error:
-            failure = _one_line(error, arguments)
-            launched.failures.append(f"{choice}: {failure}" if launched.many else str(failure))
-        if launched.failures[seen:] and launched.many:
-            _LOG.error("%s", launched.failures[-1])
-
-    with _hydra_arguments(arguments):
-        main = hydra.main(version_base="1.3", config_path=str(resource("conf")), config_name="config")(job)
+    words = [word for word in arguments if word != "--retry"]
+    task = Task(words, retry=len(words) < len(arguments))
+    with _hydra_arguments(words):
+        main = hydra.main(version_base="1.3", config_path=str(resource("conf")), config_name="config")(task)
         try:
             main()
+            while task.wait():
+                main()
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise _one_line(error, arguments) from error
-    return launched
+        finally:
+            _child().stop()
+    return task.launched()
 
 
 @contextmanager
@@ -199,8 +375,8 @@ def _hydra_arguments(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def _command(overrides: Sequence[str]) -> str:
-    """Return the command line that gives a job again, without ``runs_dir`` and the places of folders that it names."""
-    kept = [word.partition("=") for word in overrides if not word.startswith("runs_dir=")]
+    """Return the command line that gives a job again, without ``runs_dir``, ``timeout`` and the places of folders."""
+    kept = [word.partition("=") for word in overrides if not word.startswith(("runs_dir=", "timeout=", "mlflow="))]
     named = [
         f"{key}{sign}{Path(value).resolve().name if key in _FOLDERS and is_folder(value) else value}"
         for key, sign, value in kept
@@ -229,7 +405,7 @@ def _one_line(error: Exception, overrides: Sequence[str]) -> AbstagError:
     return _readable(error, overrides)
 
 
-def _readable(error: Exception, overrides: Sequence[str]) -> ConfigError:
+def _readable(error: Exception, overrides: Sequence[str]) -> AbstagError:
     """Turn Hydra's message of several lines into one that names key and remedy."""
     text = f"{error}\n{error.__cause__ or ''}"
     choice = re.search(
@@ -237,6 +413,8 @@ def _readable(error: Exception, overrides: Sequence[str]) -> ConfigError:
     )
     if choice:
         group, _, name = choice.group(1).rpartition("/")
+        if group == "hydra/launcher" and name in _LAUNCHERS:
+            return MissingExtraError(f"hydra-{_LAUNCHERS[name]}-launcher", _LAUNCHERS[name])
         return ConfigError(f"there is no {group} {name!r}", remedy=f"known: {', '.join(choice.group(2).split())}")
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
@@ -376,15 +554,20 @@ def _corpus(data: Mapping[str, Any], runs_dir: Path) -> Corpus:
 
 def embedded_corpus(runs_dir: Path) -> Path:
     """Return the folder of the ingested embedded corpus; ingest it when it is not there in this very version."""
-    dump, taxonomy = resource(_EMBEDDED), load_taxonomy()
-    folder = runs_dir / ".corpus" / f"{file_hash(dump)[:12]}-{taxonomy.digest}" / "embedded"
+    folder = embedded_folder(runs_dir)
+    if not _of_this_version(folder):
+        with Store(runs_dir).lock("corpus", wait=True):
+            if not _of_this_version(folder):
+                shutil.rmtree(folder, ignore_errors=True)  # ours alone: a cache under a hidden name
+                ingest([str(resource(EMBEDDED))], folder, taxonomy=load_taxonomy())
+    return folder
+
+
+def _of_this_version(folder: Path) -> bool:
     with suppress(ArtifactError):
         manifest = read_json(folder / "manifest.json")
-        if isinstance(manifest, dict) and manifest.get("version") == __version__:
-            return folder
-    shutil.rmtree(folder, ignore_errors=True)  # ours alone: a cache under a hidden name
-    ingest([str(dump)], folder, taxonomy=taxonomy)
-    return folder
+        return isinstance(manifest, dict) and manifest.get("version") == __version__
+    return False
 
 
 def _identity(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstag.errors import ArtifactError, DataError
-from abstag.files import read_json
+from abstag.files import file_hash, read_json
 from abstag.labels import RANK, SCORED
 from abstag.records import BoolArray, Documents, IntArray, Targets
+from abstag.resources import resource
 from abstag.results import fits
-from abstag.taxonomy import Taxonomy, parse_taxonomy
+from abstag.taxonomy import Taxonomy, load_taxonomy, parse_taxonomy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+EMBEDDED = "data/corpus/abstracts.jsonl"
 MANIFEST, RECORDS, REJECTS = "manifest.json", "records.parquet", "rejects.jsonl"
 _KEYS: Mapping[str, Any] = {
     **dict.fromkeys(("read", "records", "rejects", "duplicates", "unmatched_labels", "label_conflicts"), int),
@@ -148,10 +150,32 @@ def load_corpus(folder: Path, taxonomy: Taxonomy | None = None) -> Corpus:
             remedy="ingest again with --taxonomy",
         )
     chosen = taxonomy or own
-    fingerprint = (
-        manifest["fingerprint"] if chosen.digest == own.digest else f"{manifest['fingerprint']}-{chosen.digest}"
-    )
+    fingerprint = _fingerprint(manifest, own.digest, chosen.digest)
     return Corpus(folder.resolve().name, fingerprint, chosen, _representatives(table))
+
+
+def identity(folder: Path, taxonomy: str | None = None) -> tuple[str, str]:
+    """Return the fingerprint that `load_corpus` would give, and the taxonomy's digest, by the manifest alone.
+
+    Raises
+    ------
+    ArtifactError, ConfigError
+        The corpus, or the file ``taxonomy``, is missing or damaged.
+    """
+    manifest = _read_manifest(folder)
+    own = parse_taxonomy({k: v for k, v in manifest["taxonomy"].items() if k != "digest"}, where=str(folder)).digest
+    chosen = load_taxonomy(taxonomy).digest if taxonomy else own
+    return _fingerprint(manifest, own, chosen), chosen
+
+
+def _fingerprint(manifest: Mapping[str, Any], own: str, chosen: str) -> str:
+    fingerprint: str = manifest["fingerprint"]
+    return fingerprint if own == chosen else f"{fingerprint}-{chosen}"
+
+
+def embedded_folder(runs_dir: Path) -> Path:
+    """Return the folder below ``runs_dir`` for the embedded corpus as it ships now, whether it exists or not."""
+    return runs_dir / ".corpus" / f"{file_hash(resource(EMBEDDED))[:12]}-{load_taxonomy().digest}" / "embedded"
 
 
 def read_ingested(folder: Path) -> tuple[dict[str, Any], Taxonomy, "pa.Table"]:

@@ -1,11 +1,16 @@
 """What a run ran on: versions, revision, memory."""
 
+import ast
+import hashlib
 import importlib.metadata
 import platform
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
 from abstag import __version__
 from abstag.resources import resource
@@ -19,11 +24,15 @@ def numeric_versions() -> dict[str, str]:
     return {"abstag": __version__} | {name: importlib.metadata.version(name) for name in NUMERIC}
 
 
+def installed_versions() -> dict[str, str]:
+    """Return the versions that can change numbers, of what runs encoders too where that is installed."""
+    return numeric_versions() | _installed("torch", "transformers", "accelerate")
+
+
 def versions() -> dict[str, str]:
     """Return the versions and machine that a result is kept with, the git revision of a checkout among them."""
     machine = {"machine": platform.machine(), "cpu": _cpu(), "system": platform.system()}
-    libraries = _installed("torch", "transformers", "accelerate") | {"python": platform.python_version()}
-    return numeric_versions() | libraries | machine | {"git": _git_revision()}
+    return installed_versions() | {"python": platform.python_version()} | machine | {"git": _git_revision()}
 
 
 def _cpu() -> str:
@@ -32,6 +41,54 @@ def _cpu() -> str:
 
     families = {library["architecture"] for library in threadpool_info() if library.get("architecture")}
     return ", ".join(sorted(families)) or platform.processor() or "unknown"
+
+
+def code_digest(*modules: str) -> str:
+    """Return 12 hex digits for the source of these modules and of all that they import from their own packages.
+
+    Raises
+    ------
+    ImportError
+        A module is not there.
+    """
+    left, found = [(name, _source(name)) for name in modules], dict[str, Path]()
+    missing = [name for name, path in left if path is None]
+    if missing:
+        raise ImportError(f"there is no module {missing[0]}")
+    while left:
+        name, path = left.pop()
+        if path is not None and name not in found:
+            found[name] = path
+            left += [(other, _source(other)) for other in _imports(path, name.partition(".")[0])]
+    digest = hashlib.sha256()
+    for name in sorted(found):
+        digest.update(name.encode() + b"\0" + found[name].read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+@cache
+def _source(module: str) -> Path | None:
+    """Return the file of a module, which is not imported; None when there is none, or no module of that name."""
+    package, *rest = module.split(".")
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    if not rest:
+        return Path(spec.origin)
+    base = Path(spec.origin).parent.joinpath(*rest)
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+@cache
+def _imports(path: Path, package: str) -> list[str]:
+    """Return the modules of ``package`` that a file imports, those inside functions too; some are names in modules."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.partition(".")[0] == package]
 
 
 def _installed(*names: str) -> dict[str, str]:

@@ -138,7 +138,7 @@ def compared(was: RunResult, now: RunResult, *, scores: tuple[ScoreTable, ScoreT
         differences += _differing((where, old, figures.get(where)) for where, old in _leaves(getattr(was, name), name))
     if scores is not None:
         differences += _differing_scores(*scores)
-    current = versions()
+    current = versions() | {"code": now.versions.get("code")}
     changed = {name: (old, current.get(name)) for name, old in was.versions.items() if current.get(name) != old}
     return Reproduction(was.id, _verdict(differences), sorted(differences, key=lambda item: -item.by), changed)
 

@@ -21,7 +21,7 @@ from abstag.classifiers.base import Aid, Classifier, Evidence, Labelled, Member,
 from abstag.corpus import Corpus
 from abstag.decision import Decision, Policy, fit_decision
 from abstag.drift import Reference, fit_reference
-from abstag.environment import numeric_versions, peak_memory, versions
+from abstag.environment import code_digest, numeric_versions, peak_memory, versions
 from abstag.errors import AbstagError, ConfigError, DataError
 from abstag.evaluation import part_metrics, score_table
 from abstag.files import canonical_hash
@@ -254,10 +254,26 @@ class Outcome(NamedTuple):
     evidence: list[Evidence] | None
 
 
-def run(experiment: Experiment, store: Store) -> RunResult:
+def run(
+    experiment: Experiment,
+    store: Store,
+    *,
+    again: bool = True,
+    wait: bool = True,
+    begin: Callable[[RunResult], None] = lambda _: None,
+) -> RunResult:
     """Run an experiment, or read back its result when the store has it.
 
     A failure is kept in the store with its traceback, and returned as a result of status "failed".
+
+    Parameters
+    ----------
+    again
+        Do a run that failed before once more, instead of returning its failure.
+    wait
+        Wait for another process that is doing this run, instead of returning a result of status "running".
+    begin
+        Called with the result of status "running" when the work begins.
 
     Raises
     ------
@@ -267,12 +283,44 @@ def run(experiment: Experiment, store: Store) -> RunResult:
         A run that the classifier needs is missing.
     """
     experiment = with_members(experiment, store)
-    found, workdir = store.done(experiment.id), store.root / ".checkpoints" / experiment.id
+    workdir = store.root / ".checkpoints" / experiment.id
+    found = _found(experiment, store, again=again)
     if found is not None:
-        shutil.rmtree(workdir, ignore_errors=True)
-        _LOG.info("%s: done before, skipped", experiment.id)
         return found
-    started = RunResult(
+    with store.lock(experiment.id, wait=wait) as ours:
+        found = _found(experiment, store, again=again) if ours else _started(experiment)
+        if found is not None:
+            return found
+        started = _started(experiment)
+        begin(started)
+        _LOG.info("%s: running", experiment.id)
+        try:
+            return _run(experiment, store, started, workdir)
+        except (Exception, SystemExit) as error:
+            message = str(error) if isinstance(error, AbstagError) else repr(error)
+            if isinstance(error, SystemExit):
+                message = f"its code called sys.exit({error.code!r})"
+            failed = replace(started, status="failed", error=message)
+            store.save(failed, log=traceback.format_exc())
+            if isinstance(error, ConfigError | DataError):  # it would fail again; anything else may be gone on from
+                shutil.rmtree(workdir, ignore_errors=True)
+            return failed
+
+
+def _found(experiment: Experiment, store: Store, *, again: bool) -> RunResult | None:
+    """Return the result that the store has and that is not to be made again."""
+    found = store.kept(experiment.id)
+    if found is None or (found.status != "done" and again):
+        return None
+    if found.status == "done":
+        shutil.rmtree(store.root / ".checkpoints" / experiment.id, ignore_errors=True)
+        _LOG.info("%s: done before, skipped", experiment.id)
+    return found
+
+
+def _started(experiment: Experiment) -> RunResult:
+    code = code_digest(__name__, type(experiment.classifier).__module__)
+    return RunResult(
         id=experiment.id,
         status="running",
         experiment=experiment.name,
@@ -283,20 +331,10 @@ def run(experiment: Experiment, store: Store) -> RunResult:
         taxonomy={name: getattr(experiment.corpus.taxonomy, name) for name in ("name", "version", "digest")},
         metric_part=experiment.metric_part,
         config=dict(experiment.config),
-        versions=versions(),
+        versions=versions() | {"code": code},
         command=experiment.command,
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
-    _LOG.info("%s: running", experiment.id)
-    try:
-        return _run(experiment, store, started, workdir)
-    except Exception as error:
-        message = str(error) if isinstance(error, AbstagError) else repr(error)
-        failed = replace(started, status="failed", error=message)
-        store.save(failed, log=traceback.format_exc())
-        if isinstance(error, ConfigError | DataError):  # it would fail again; anything else may be gone on from
-            shutil.rmtree(workdir, ignore_errors=True)
-        return failed
 
 
 def _run(experiment: Experiment, store: Store, started: RunResult, workdir: Path) -> RunResult:

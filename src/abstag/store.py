@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _RESULT, _SCORES, _DOCUMENTS, _LOOKS = "result.json", "scores.parquet", "documents.parquet", "looks.jsonl"
+_LOCKS, _POLL = ".locks", 0.2
 _LOG = logging.getLogger(__name__)
 
 
@@ -33,12 +34,54 @@ class Store:
         """Return the folder of a run id, whether it exists or not."""
         return self.root / run
 
+    def kept(self, run: str) -> RunResult | None:
+        """Return the result of a run, done or failed; None when it is missing."""
+        return load_result(self.folder(run)) if (self.folder(run) / _RESULT).is_file() else None
+
     def done(self, run: str) -> RunResult | None:
         """Return the result of a finished run, None when it is missing or failed."""
-        if not (self.folder(run) / _RESULT).is_file():
-            return None
-        result = load_result(self.folder(run))
-        return result if result.status == "done" else None
+        result = self.kept(run)
+        return result if result is not None and result.status == "done" else None
+
+    @contextmanager
+    def lock(self, run: str, *, wait: bool) -> Iterator[bool]:
+        """Keep all other processes from doing a run while the block lasts; the system frees the lock of a dead one.
+
+        Gives False when another process has the lock and ``wait`` is false.
+
+        Raises
+        ------
+        ArtifactError
+            The disk refuses the lock.
+        """
+        from filelock import FileLock, Timeout
+
+        path = self.root / _LOCKS / run
+        lock = FileLock(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                if wait:
+                    _LOG.info("%s: another process is at it, waiting", run)
+                    lock.acquire(poll_interval=_POLL)
+        except OSError as error:
+            raise refused(error, "cannot be written", path) from error
+        try:
+            yield lock.is_locked
+        finally:
+            lock.release()
+
+    def busy(self, run: str) -> bool:
+        """Whether a process is doing a run now."""
+        if not (self.root / _LOCKS / run).exists():
+            return False
+        try:
+            with self.lock(run, wait=False) as ours:
+                return not ours
+        except ArtifactError:  # one may look at a store into which one may not write
+            return False
 
     def find(self, name: str) -> Path:
         """Return the folder of a run given by id, unique prefix of an id, or folder.

@@ -75,6 +75,21 @@ def failures(results: Sequence[RunResult]) -> str:
     return "\n".join(f"{result.id}: {result.error}" for result in results) or "no failed run"
 
 
+def sweep_table(found: Mapping[str, Any]) -> str:
+    """Return how a sweep stands (see `sweep.status`), with what failed, and what is stale and why."""
+    counts = ", ".join(f"{found[name]} {name}" for name in ("done", "running", "failed", "left"))
+    seconds = found["seconds_left"]
+    lines = [f"{found['sweep']}: {counts}" + ("" if seconds is None else f", about {_duration(seconds)} to go")]
+    lines += [f"{job['run'] or job['command']}: {job['error']}" for job in found["jobs"] if job["state"] == "failed"]
+    lines += [f"{job['run']} is stale: {'; '.join(job['stale'])}" for job in found["jobs"] if job["stale"]]
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
 def evaluation_table(found: Mapping[str, Any]) -> str:
     """Return what `tagger.evaluate_bundle` found, area by area."""
     metrics = found["metrics"]
