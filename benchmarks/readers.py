@@ -28,7 +28,7 @@ from abstag.readers import open_dump
 from abstag.records import Reject
 
 Paper = Mapping[str, str]
-WHOLE = ("markdown", "XLSX")  # held whole, or slow to write: of these a tenth, and no figures of memory
+WHOLE = ("markdown", "XLSX", "Parquet")  # held whole, or made whole: of these a tenth, and no figures of memory
 CHILD = r"""
 import re, sys
 from pathlib import Path

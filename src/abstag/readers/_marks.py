@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ TEXTS = ("abstract", "summary", "text")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _FOREIGN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LATIN = re.compile("[A-Za-z]+")
-_COMMON = re.compile("the|of|and|to|in|an?|is|we|that|for|with|are|this|on|by|as|our|it|be|from|can|which|ha[sv]e?")
+_COMMON = frozenset("the of and to in a an is we that for with are this on by as our it be from can which has have".split())
 
 
 class Line(NamedTuple):
@@ -158,13 +159,14 @@ def is_prose(text: str) -> bool:
 
 def is_foreign(text: str) -> bool:
     """Return whether a text is written in Chinese, Japanese or Korean, English words inside it or not."""
-    return len(_FOREIGN.findall(text)) * 8 > sum(map(len, _LATIN.findall(text)))
+    return not text.isascii() and len(_FOREIGN.findall(text)) * 8 > sum(map(len, _LATIN.findall(text)))
 
 
+@lru_cache(maxsize=256)  # asked of each paragraph a dozen times
 def is_english(text: str) -> bool:
     """Return whether a text is English by its commonest words; a few words are, unless they are in another script."""
     words = _LATIN.findall(text.lower())
-    common = sum(_COMMON.fullmatch(word) is not None for word in words)
+    common = sum(map(_COMMON.__contains__, words))
     return not is_foreign(text) and (len(words) < 12 or common * 8 > len(words))
 
 
