@@ -148,7 +148,7 @@ class Template:
 
 
 def filled(entry: str) -> Callable[[Paper], str]:
-    return lambda paper: entry.format_map(paper)
+    return entry.format_map
 
 
 def pubmed(paper: Paper) -> str:
@@ -183,18 +183,23 @@ FORMATS: dict[str, tuple[str, Template | Callable[[list[Paper], Path], None]]] =
     "CSV": (".csv", Template(filled('{id},"{title}","{abstract}",{venue},{year}\n'), "id,title,abstract,venue,year\n")),
     "RIS": (
         ".ris",
-        Template(filled("TY  - CONF\nID  - {id}\nTI  - {title}\nAB  - {abstract}\nT2  - {venue}\nPY  - {year}\nER  - \n\n")),
+        Template(
+            filled("TY  - CONF\nID  - {id}\nTI  - {title}\nAB  - {abstract}\nT2  - {venue}\nPY  - {year}\nER  - \n\n")
+        ),
     ),
     "BibTeX": (
         ".bib",
         Template(
             filled(
-                "@inproceedings{{{id},\n  title = {{{title}}},\n  abstract = {{{abstract}}},\n  booktitle = {{{venue}}},\n"
-                "  year = {year}\n}}\n\n"
+                "@inproceedings{{{id},\n  title = {{{title}}},\n  abstract = {{{abstract}}},\n"
+                "  booktitle = {{{venue}}},\n  year = {year}\n}}\n\n"
             )
         ),
     ),
-    "XML (PubMed)": (".xml", Template(pubmed, "<?xml version='1.0'?>\n<PubmedArticleSet>\n", "", "</PubmedArticleSet>\n")),
+    "XML (PubMed)": (
+        ".xml",
+        Template(pubmed, "<?xml version='1.0'?>\n<PubmedArticleSet>\n", "", "</PubmedArticleSet>\n"),
+    ),
     "Web of Science": (
         ".ciw",
         Template(

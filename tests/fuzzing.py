@@ -45,18 +45,17 @@ _TEXT = (
     "We walk through a garden of small gradients and count the petals that fall from each of them. "
     "The count turns out to be even on Sundays, and odd on the days when the gardener sleeps late."
 )
-_TOKENS = (
-    *(b"[", b"]", b"{", b"}", b'"', b"\\", b",", b":", b";", b"|", b"\t", b"\n", b"\n\n", b"\r", b"\r\n", b" ", b"\0"),
-    *(b"\xef\xbb\xbf", b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\xc2\x85", b"\xe2\x80\xa8", b"\x1e", b"\x0c", b"'", b"#"),
-    *(b"null", b"NaN", b"1e999", b"-0", b"9" * 400, b'{"abstract":', b'"abstract": "a b"', b'{"papers":[', b"[[", b"}{"),
-    *(b"@article{", b"@string{a = ", b"@comment{", b"abstract = {", b'" # a # "', b"%", b"@", b"=", b"(", b")", b"{\\'e}"),
-    *(b"\nTY  - JOUR\n", b"\nER  - \n", b"\nAB  - ", b"\nN2  - ", b"\nPMID- 1\n", b"\n<1>\n", b"\nPT J\n", b"\nER\n"),
-    *(b"\nRT Journal\n", b"\n%0 Book\n", b"\n%X ", b"<", b">", b"</", b"/>", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?xml "),
-    *(b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"&b;", b"&", b"&#0;", b"&#x110000;", b"<record>", b"<entry>", b"<article>", b"<dc>"),
-    *(b"\n# ", b"\n- ", b"\n1. ", b"\n> ", b"**", b"](", b"\n---\n", b"\n|", b"```", b"<details><summary>", b"Abstract: "),
-    *(b"sep=;\n", b'""', b'",', b"\nabstract,title\n", b"=1+", b"_x0000_", b"$", b"$$", b"\\frac{", b"\\begin{", b"~", b"--"),
-    *(b"https://openreview.net/forum?id=", b"10.1000/", b"Keywords: ", b"\xc2\xa9 2020 ", b"- ", b"&amp;", b"<p>", b"a"),
-)
+_SIGNS = r"""
+[ ] { } " \\ , : ; | \t \n \n\n \r \r\n \x20 \0 \xef\xbb\xbf \xff \xed\xa0\x80 \\ud800 \xc2\x85 \xe2\x80\xa8 \x1e \x0c
+' # null NaN 1e999 -0 99999999999999999999999999999999 {"abstract": "abstract":"a" {"papers":[ [[ }{ @article{
+@string{a= @comment{ abstract={ "#a#" % @ = ( ) {\\'e} \nTY\x20\x20-\x20JOUR\n \nER\x20\x20-\x20\n \nAB\x20\x20-\x20
+\nN2\x20\x20-\x20 \nPMID-\x201\n \n<1>\n \nPT\x20J\n \nER\n \nRT\x20Journal\n \n%0\x20Book\n \n%X\x20 < > </ /> <!--
+--> <![CDATA[ ]]> <?xml\x20 <!DOCTYPE\x20a\x20[<!ENTITY\x20b\x20'c'>]> &b; & &#0; &#x110000; <record> <entry>
+<article> <dc> \n#\x20 \n-\x20 \n1.\x20 \n>\x20 ** ]( \n---\n \n| ``` <details><summary> Abstract:\x20 sep=;\n "" ",
+\nabstract,title\n =1+ _x0000_ $ $$ \\frac{ \\begin{ ~ -- https://openreview.net/forum?id= 10.1000/ Keywords:\x20
+\xc2\xa9\x202020\x20 -\x20 &amp; <p> a
+"""
+_TOKENS = [token.encode().decode("unicode_escape").encode("latin-1") for token in _SIGNS.split()]
 _BORDER = re.compile(rb"[\s,;:|{}\[\]<>\"=()@&\\]")
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "cp1252", "cp037")
 
@@ -170,8 +169,8 @@ def seeds(family: str) -> tuple[bytes, ...]:
 
 
 def _markdown() -> Iterator[bytes]:
-    yield f"# Papers 2024\n\n## On petals\n\nA. Gardener, B. Lamp\n\n**Abstract:** {_TEXT}\n\n## On lamps\n\n{_TEXT}\n".encode()
-    yield f"- [On petals](https://openreview.net/forum?id=abc) - {_TEXT}\n  - TL;DR: few\n  - Abstract: {_TEXT}\n".encode()
+    yield f"# Papers 2024\n\n## On petals\n\nA. G.\n\n**Abstract:** {_TEXT}\n\n## On lamps\n\n{_TEXT}\n".encode()
+    yield f"- [On petals](https://openreview.net/forum?id=abc)\n  - TL;DR: few\n  - Abstract: {_TEXT}\n".encode()
     yield f"| Title | Abstract |\n|---|:--|\n| On petals | {_TEXT} |\n| On \\| lamps | {_TEXT} |\n".encode()
     yield f"<details><summary>On petals</summary>\n\n> {_TEXT}\n</details>\n\n1. **On lamps**: {_TEXT}\n".encode()
 
@@ -238,8 +237,8 @@ def zipped(files: dict[str, bytes], method: int) -> bytes:
 def _texts() -> Iterator[bytes]:
     yield _TEXT.encode()
     yield f"Abstract. {_TEXT} Keywords: petals, lamps. © 2020 IEEE. All rights reserved.".encode()
-    yield f"<p>We show $O(1/\\sqrt{{T}})$ \\cite{{a}} for **all** uncer- tain &lt;b&gt; $\\mathcal{{O}}$.</p> {_TEXT}".encode()
-    yield f"Zusammenfassung: Wir zählen die Blätter, die von den Rosen fallen, und das ist nicht leicht. {_TEXT}".encode()
+    yield b"<p>We show $O(1/\\sqrt{T})$ \\cite{a} for **all** uncer- tain &lt;b&gt; $\\mathcal{O}$.</p>"
+    yield f"Zusammenfassung: Wir zählen die Blätter, die von den Rosen fallen, und das ist schwer. {_TEXT}".encode()
     yield "我们研究花园里的花瓣。 It works, â€œwellâ€\x9d, and the ﬁrst – last.".encode()
 
 
@@ -252,72 +251,116 @@ def damaged(family: str) -> st.SearchStrategy[bytes]:
 
 
 def _damage(others: st.SearchStrategy[bytes]) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Return what changes bytes, and its arguments."""
     at, length, token = st.integers(0, 1 << 14), st.integers(0, 400), st.sampled_from(_TOKENS)
     times = st.sampled_from((2, 3, 10, 101, 1000, 30_000))
+    pieces = st.one_of(token, st.binary(max_size=8), st.builds(bytes.__add__, token, token))
     return st.one_of(
-        st.tuples(st.just("cut"), at, length),
-        st.tuples(st.just("end"), at),
-        st.tuples(st.just("insert"), at, st.one_of(token, token, st.binary(max_size=8))),
-        st.tuples(st.just("insert"), at, st.builds(bytes.__mul__, token, times)),
-        st.tuples(st.just("insert"), at, st.builds(lambda a, b, n: (a + b) * n, token, token, times)),
-        st.tuples(st.just("repeat"), at, length, times),
-        st.tuples(st.just("move"), at, length, at),
-        st.tuples(st.just("splice"), at, others, at, length),
-        st.tuples(st.just("byte"), at, st.integers(0, 255)),
-        st.tuples(st.just("breaks"), st.sampled_from((b"\r", b"\r\n", b" ", b"\n\n", b""))),
-        st.tuples(st.just("encode"), st.sampled_from(_ENCODINGS)),
+        st.tuples(st.just(_insert), at, pieces),
+        st.tuples(st.just(_insert), at, st.builds(_repeated, pieces, times)),
+        st.tuples(st.just(_insert), at, st.builds(lambda other, start, size: other[start:][:size], others, at, length)),
+        st.tuples(st.just(_repeat), at, length, times),
+        st.tuples(st.just(_move), at, length, at),
+        st.tuples(st.just(_cut), at, length),
+        st.tuples(st.just(_cut), at, st.just(1 << 30)),
+        st.tuples(st.just(_put), at, st.integers(0, 255)),
+        st.tuples(st.just(_broken), st.sampled_from((b"\r", b"\r\n", b" ", b"\n\n", b""))),
+        st.tuples(st.just(_encoded), st.sampled_from(_ENCODINGS)),
     )
 
 
 def _damaged(data: bytes, damages: Sequence[tuple[Any, ...]]) -> bytes:
-    for kind, *rest in damages:
-        borders = [found.start() for found in _BORDER.finditer(data)] or [0]
-        match kind, *rest:
-            case "breaks", sign:
-                data = data.replace(b"\n", sign)
-                continue
-            case "encode", name:
-                data = data.decode(errors="replace").encode(name, "replace")
-                continue
-        at = borders[rest[0] % len(borders)]
-        match kind, *rest:
-            case "cut", _, length:
-                data = data[:at] + data[at + length :]
-            case "end", _:
-                data = data[:at]
-            case "insert", _, token:
-                data = data[:at] + token[:_LARGEST] + data[at:]
-            case "repeat", _, length, times:
-                piece = data[at : at + length]
-                data = data[:at] + (piece * min(times, _LARGEST // max(1, length))) + data[at:]
-            case "move", _, length, to:
-                piece, data = data[at : at + length], data[:at] + data[at + length :]
-                to %= len(data) + 1
-                data = data[:to] + piece + data[to:]
-            case "splice", _, other, start, length:
-                start %= len(other)
-                data = data[:at] + other[start : start + 10 * length] + data[at:]
-            case "byte", place, value:
-                place %= max(1, len(data))
-                data = data[:place] + bytes([value]) + data[place + 1 :]
+    for change, *how in damages:
+        data = change(data, *how)
     return data[: 4 * _LARGEST]
+
+
+def _border(data: bytes, at: int) -> int:
+    """Return where some word or sign begins."""
+    borders = [found.start() for found in _BORDER.finditer(data)] or [0]
+    return borders[at % len(borders)]
+
+
+def _repeated(piece: bytes, times: int) -> bytes:
+    return piece * min(times, _LARGEST // max(1, len(piece)))
+
+
+def _insert(data: bytes, at: int, piece: bytes) -> bytes:
+    at = _border(data, at)
+    return data[:at] + piece + data[at:]
+
+
+def _repeat(data: bytes, at: int, length: int, times: int) -> bytes:
+    start = _border(data, at)
+    return _insert(data, at, _repeated(data[start : start + length], times))
+
+
+def _move(data: bytes, at: int, length: int, to: int) -> bytes:
+    start = _border(data, at)
+    return _insert(_cut(data, at, length), to, data[start : start + length])
+
+
+def _cut(data: bytes, at: int, length: int) -> bytes:
+    at = _border(data, at)
+    return data[:at] + data[at + length :]
+
+
+def _put(data: bytes, at: int, value: int) -> bytes:
+    at %= max(1, len(data))
+    return data[:at] + bytes([value]) + data[at + 1 :]
+
+
+def _broken(data: bytes, sign: bytes) -> bytes:
+    return data.replace(b"\n", sign)
+
+
+def _encoded(data: bytes, name: str) -> bytes:
+    return data.decode(errors="replace").encode(name, "replace")
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-_KEYS = st.sampled_from(
-    "abstract title id venue year keywords content value data papers summary type eventtype tags versions areas sure "
-    "judged part topic primary_area abstract_inverted_index externalIds authors cdate published @type".split()
+_NAMES = """
+abstract title id venue year keywords content value data papers summary type eventtype tags versions areas sure judged
+part topic primary_area abstract_inverted_index externalIds authors cdate published @type
+"""
+_ELEMENTS = """
+record records metadata header feed entry summary title abstract article front PubmedArticle MedlineCitation Article
+AbstractText dc mods OAI-PMH xml
+"""
+_TAGS = """
+TY ER AB N2 TI T1 PMID PT FN VR UT DE KW RT %0 %T %X <1> SO
+"""
+_STARTS = (
+    "",
+    "# ",
+    "## ",
+    "- ",
+    "  - ",
+    "1. ",
+    "> ",
+    "| ",
+    "|---|---|",
+    "**",
+    "Abstract: ",
+    "**Abstract**: ",
+    "```",
+    "---",
 )
+_KEYS = st.sampled_from(_NAMES.split())
 _WORDS = st.one_of(
-    st.sampled_from((_TEXT, "", "none", "N/A", "2024", "ICML 2024", "{x}", "a,b;c", 'say "so"', "two\nlines", "On petals")),
+    st.sampled_from(
+        (_TEXT, "", "none", "N/A", "2024", "ICML 2024", "{x}", "a,b;c", 'say "so"', "two\nlines", "A title")
+    ),
     st.text(max_size=40),
 )
 _VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _WORDS)
 _TREES = st.recursive(
-    _VALUES, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(_KEYS, inner, max_size=5)), max_leaves=25
+    _VALUES,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(_KEYS, inner, max_size=5)),
+    max_leaves=25,
 )
 
 
@@ -326,7 +369,7 @@ def made(family: str) -> st.SearchStrategy[bytes]:
     rows = st.lists(st.lists(_WORDS, max_size=5), max_size=6)
     pairs = st.lists(st.tuples(_KEYS, _WORDS), max_size=6)
     entries = st.lists(pairs, max_size=4)
-    tags = st.lists(st.tuples(st.sampled_from(_TAGS), _WORDS), max_size=15)
+    tags = st.lists(st.tuples(st.sampled_from(_TAGS.split()), _WORDS), max_size=15)
     lines = st.lists(st.builds(str.__add__, st.sampled_from(_STARTS), _WORDS), max_size=15)
     grammars: dict[str, st.SearchStrategy[Any]] = {
         "bibtex": entries.map(_bibtex),
@@ -338,23 +381,18 @@ def made(family: str) -> st.SearchStrategy[bytes]:
         "table": st.builds(_delimited, rows, st.sampled_from(",;\t|")),
         "tagged": tags.map(lambda tags: "".join(f"\n{tag} {value}" for tag, value in tags)),
         "xlsx": st.lists(st.lists(_VALUES, max_size=5), max_size=6).map(_book),
-        "xml": _ELEMENTS.map(lambda inner: f"<?xml version='1.0'?>{inner}"),
+        "xml": _MARKUP.map(lambda inner: f"<?xml version='1.0'?>{inner}"),
         "packed": st.sampled_from(seeds("packed")),
-        "text": st.lists(st.one_of(_WORDS, st.sampled_from(_TOKENS).map(lambda token: token.decode(errors="ignore")))).map(
-            "".join
-        ),
+        "text": st.lists(st.one_of(_WORDS.map(_bytes), st.sampled_from(_TOKENS))).map(b"".join),
     }
     return grammars[family].map(lambda one: one if isinstance(one, bytes) else _bytes(one))
 
 
-_TAGS = ("TY", "ER", "AB", "N2", "TI", "T1", "PMID", "PT", "FN", "VR", "UT", "DE", "KW", "RT", "%0", "%T", "%X", "<1>", "SO", "  ")
-_STARTS = ("", "", "# ", "## ", "- ", "  - ", "* ", "1. ", "> ", "| ", "|---|---|", "**", "Abstract: ", "**Abstract**: ", "```", "---")
-_NAMES = st.sampled_from(
-    "record records metadata header feed entry summary title abstract article front PubmedArticle dc mods OAI-PMH xml".split()
-)
-_ELEMENTS = st.recursive(
+_MARKUP = st.recursive(
     _WORDS.map(lambda text: text.replace("<", "&lt;")),
-    lambda inner: st.builds("<{0}>{1}</{0}>".format, _NAMES, st.lists(inner, max_size=4).map("".join)),
+    lambda inner: st.builds(
+        "<{0}>{1}</{0}>".format, st.sampled_from(_ELEMENTS.split()), st.lists(inner, max_size=4).map("".join)
+    ),
     max_leaves=20,
 )
 

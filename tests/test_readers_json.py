@@ -14,6 +14,7 @@ from abstag.readers import _json_papers, jsontext, open_dump
 from abstag.records import Record, Reject
 
 A = "We fold a letter into a boat and ask how far down the brook it will carry its own text."
+_ESCAPES = ["\\ud83d\\ude00", "\\uD86A", "\\uDE12", r"\\", r"\"", r"\n", r"\u00e9", "a", "ud83d"]
 PAPER = {"title": "Boats", "abstract": A}
 
 
@@ -178,7 +179,10 @@ def test_not_a_number_is_null_wherever_a_chunk_ends(count: int) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["\\ud83d\\ude00", "\\uD86A", "\\uDE12", r"\\", r"\"", r"\n", r"\u00e9", "a", "ud83d"]), max_size=40),
+    st.lists(
+        st.sampled_from(["\\ud83d\\ude00", "\\uD86A", "\\uDE12", r"\\", r"\"", r"\n", r"\u00e9", "a", "ud83d"]),
+        max_size=40,
+    ),
     st.sampled_from([1, 7, 64, 100]),
 )
 def test_half_a_surrogate_pair_is_a_replacement_character(pieces: list[str], size: int) -> None:

@@ -71,7 +71,30 @@ TEXTS = ("abstract", "summary", "text")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _FOREIGN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LATIN = re.compile("[A-Za-z]+")
-_COMMON = frozenset("the of and to in a an is we that for with are this on by as our it be from can which has have".split())
+_COMMON = frozenset(
+    (
+        *(
+            "the",
+            "of",
+            "and",
+            "to",
+            "in",
+            "a",
+            "an",
+            "is",
+            "we",
+            "that",
+            "for",
+            "with",
+            "are",
+            "this",
+            "on",
+            "by",
+            "as",
+        ),
+        *("our", "it", "be", "from", "can", "which", "has", "have"),
+    )
+)
 
 
 class Line(NamedTuple):
