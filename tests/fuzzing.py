@@ -15,7 +15,7 @@ import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -78,7 +78,7 @@ def check(family: str, data: bytes, *, once: bool = False) -> None:
         other = family if once else FAMILIES[zlib.crc32(data) % len(formats())]
         for file in _files(path):
             for name in dict.fromkeys((None, family, other) if family in formats() else (None,)):
-                items, error = _timed(lambda file=file, name=name: _read(file, name), len(data))
+                items, error = _timed(partial(_read, file, name), len(data))
                 _check_items(items, len(data))
                 if not once:
                     _check_again(file, name, len(data), (items, error))

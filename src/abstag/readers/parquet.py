@@ -76,18 +76,18 @@ def _opened(stream: BinaryIO) -> tuple[Any, Callable[[list[str]], Iterator[Any]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    stream = _Bounded(stream)
-    magic = stream.read(_HEAD)
-    stream.seek(0)
+    bounded: Any = _Bounded(stream)
+    magic = bounded.read(_HEAD)
+    bounded.seek(0)
     if not recognise(magic):  # Arrow would take any four bytes for the size of what it holds
         raise ValueError("it begins like neither")
     if magic.startswith(_PARQUET):
-        file = pq.ParquetFile(stream)
+        file = pq.ParquetFile(bounded)
         return file.schema_arrow, lambda names: _tables(file.iter_batches(_ROWS, columns=names), names)
     if magic.startswith(_FILE):
-        arrow = pa.ipc.open_file(stream)
+        arrow = pa.ipc.open_file(bounded)
         return arrow.schema, lambda names: _tables(map(arrow.get_batch, range(arrow.num_record_batches)), names)
-    arrow = pa.ipc.open_stream(stream)
+    arrow = pa.ipc.open_stream(bounded)
     return arrow.schema, lambda names: _tables(arrow, names)
 
 
