@@ -346,6 +346,16 @@ def test_papers_are_reviewed_until_the_others_are_as_right_as_asked(many: Path, 
     assert json.loads(summary_path(tmp_path / "o").read_text())["right"] == 0.95
 
 
+def test_a_dump_of_one_doubtful_paper_leaves_what_is_sure(many: Path, bundle: Bundle, tmp_path: Path) -> None:
+    tag_dumps([str(many)], bundle, tmp_path / "o")
+    reviewed = next(line["n"] for line in lines_of((tmp_path / "o").read_text()) if line["decision"] == "review")
+    paper = json.loads(many.read_text().splitlines()[reviewed - 1])
+    tag_dumps([str(write_dump(tmp_path / "one.jsonl", [paper]))], bundle, tmp_path / "one")
+    (line,) = lines_of((tmp_path / "one").read_text())
+    assert line["decision"] == "review"
+    assert 0 < len(line["uncertain"]) < len(IDS)
+
+
 def test_areas_that_are_not_told_bring_no_paper_to_review(many: Path, bundle: Bundle, tmp_path: Path) -> None:
     tag_dumps([str(many)], bundle, tmp_path / "o")
     tag_dumps([str(many)], bundle, tmp_path / "one", choice=Choice(("graphs",)))

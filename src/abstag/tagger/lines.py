@@ -138,7 +138,7 @@ class Rule:
         """Return the rule as all records of the dumps ask for.
 
         The line is the lowest above which all tags of a paper are expected to be right in the share of papers that the
-        tagger's own line was fitted to.
+        tagger's own line was fitted to; that share where no paper is so sure.
         """
         values = array("d", chain.from_iterable(item.probabilities or () for batch in batches for item in batch))
         scores = np.frombuffer(values, dtype=np.float64).reshape(-1, len(bundle.taxonomy.ids))
@@ -149,7 +149,7 @@ class Rule:
         if choice.adjust:
             told = bundle.taxonomy.encode(choice.areas or bundle.taxonomy.ids)
             right = _right(probabilities, decision.tags(probabilities), told).rest[:, 0]
-            rule = replace(rule, line=review_line(right, right, decision.right))
+            rule = replace(rule, line=min(review_line(right, right, decision.right), decision.right))
         if choice.min_precision is None:
             return rule
         return replace(rule, least=_least_probabilities(probabilities, decision.thresholds, choice.min_precision))
