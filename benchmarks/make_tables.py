@@ -14,6 +14,7 @@ from abstag.report.table import markdown
 
 HERE = Path(__file__).parent
 REVIEW = HERE.parent / "experiments" / "ship" / "review-line.json"
+RATES = (("mb_per_cpu_second", 1), ("records_per_cpu_second", 0))
 PAGES = (HERE / "README.md", HERE.parent / "docs" / "statistics.md")
 
 
@@ -23,8 +24,9 @@ def tables() -> dict[str, str]:
     quality = {"quality": quality_line(tuning)} if "quality" in tuning else {}
     coverage = {"coverage": coverage_table(result("coverage"))}
     speed = {"scoring": scoring_table(scoring), "tagging": tagging_table(result("tagging"))}
-    review = {"review": review_table(json.loads(REVIEW.read_text(encoding="utf-8")))}
-    return {"fine_tuning": training_table(tuning), **speed, **quality, **coverage, **review}
+    pages = {"review": review_table(json.loads(REVIEW.read_text(encoding="utf-8")))}
+    pages |= {"readers": readers_table(result("readers"))}
+    return {"fine_tuning": training_table(tuning), **speed, **quality, **coverage, **pages}
 
 
 def result(name: str) -> dict[str, Any]:
@@ -92,6 +94,16 @@ def ratios(found: Mapping[str, Any], name: str) -> list[float]:
     """Return the ratio of a variant to the first in each round."""
     rates = found["texts_per_cpu_second"]
     return [rate / base for rate, base in zip(rates[name], next(iter(rates.values())), strict=True)]
+
+
+def readers_table(found: Mapping[str, Any]) -> str:
+    rows = []
+    for name, one in found["speed"].items():
+        rates = [f"{median(one[key]):,.{digits}f}" for key, digits in RATES]
+        peaks = [f"{sized['peak_mb']:.0f}" for sized in found["memory"].get(name, ())] or ["", ""]
+        rows.append([name, *rates, f"{one['ratio_to_json_loads']:.0f}", *peaks])
+    sizes = [f"MB at {sized['mb']:.0f} MB" for sized in next(iter(found["memory"].values()))]
+    return markdown(["format", "MB per CPU second", "records per CPU second", "ratio", *sizes], rows)
 
 
 def coverage_table(found: Mapping[str, Any]) -> str:
