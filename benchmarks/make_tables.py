@@ -25,7 +25,8 @@ def tables() -> dict[str, str]:
     coverage = {"coverage": coverage_table(result("coverage"))}
     speed = {"scoring": scoring_table(scoring), "tagging": tagging_table(result("tagging"))}
     pages = {"review": review_table(json.loads(REVIEW.read_text(encoding="utf-8")))}
-    pages |= {"readers": readers_table(result("readers"))}
+    if (HERE / "results" / "readers.json").exists():
+        pages |= {"readers": readers_table(result("readers"))}
     return {"fine_tuning": training_table(tuning), **speed, **quality, **coverage, **pages}
 
 
