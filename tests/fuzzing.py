@@ -35,7 +35,7 @@ from abstag.tagger import Tagger
 FAMILIES = (*sorted(formats()), "packed", "text")
 
 _DUMPS = Path(__file__).parent / "dumps"
-_FOLDERS = {"bibtex": "bibtex", "json": "json", "ris": "ris", "table": "table", "tagged": "tagged", "xml": "xml"}
+_EXPECTED = ".expected.json"
 _SECONDS, _SECONDS_A_BYTE = 0.5, 60e-6  # several times what is usual: machines are shared
 _MEMORY, _MEMORY_A_BYTE = 16e6, 200
 _LARGEST = 100_000  # bytes of what is repeated
@@ -154,9 +154,6 @@ def _tagger() -> Tagger:
 @cache
 def seeds(family: str) -> tuple[bytes, ...]:
     """Return small dumps of a family."""
-    if family in _FOLDERS:
-        files = sorted((_DUMPS / _FOLDERS[family]).glob("*"))
-        return tuple(file.read_bytes() for file in files if not file.name.endswith(".expected.json"))
     made: dict[str, Callable[[], Iterator[bytes]]] = {
         "markdown": _markdown,
         "plain": _plain,
@@ -165,7 +162,14 @@ def seeds(family: str) -> tuple[bytes, ...]:
         "packed": _packed,
         "text": _texts,
     }
-    return tuple(made[family]())
+    return (*_committed(family), *made.get(family, lambda: iter(()))())
+
+
+def _committed(family: str) -> Iterator[bytes]:
+    for path in sorted(_DUMPS.glob(f"*/*{_EXPECTED}")):
+        dump = Path(str(path).removesuffix(_EXPECTED))
+        if dump.is_file() and json.loads(path.read_text(encoding="utf-8"))["format"] == [family]:
+            yield dump.read_bytes()
 
 
 def _markdown() -> Iterator[bytes]:
@@ -382,10 +386,11 @@ def made(family: str) -> st.SearchStrategy[bytes]:
         "tagged": tags.map(lambda tags: "".join(f"\n{tag} {value}" for tag, value in tags)),
         "xlsx": st.lists(st.lists(_VALUES, max_size=5), max_size=6).map(_book),
         "xml": _MARKUP.map(lambda inner: f"<?xml version='1.0'?>{inner}"),
-        "packed": st.sampled_from(seeds("packed")),
+        "yaml": entries.map(_yaml),
         "text": st.lists(st.one_of(_WORDS.map(_bytes), st.sampled_from(_TOKENS))).map(b"".join),
     }
-    return grammars[family].map(lambda one: one if isinstance(one, bytes) else _bytes(one))
+    grammar = grammars.get(family, st.sampled_from(seeds(family)))
+    return grammar.map(lambda one: one if isinstance(one, bytes) else _bytes(one))
 
 
 _MARKUP = st.recursive(
@@ -402,6 +407,11 @@ def _bibtex(entries: Sequence[Sequence[tuple[str, str]]]) -> str:
         f"@article{{key{n},\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields) + "}"
         for n, fields in enumerate(entries)
     )
+
+
+def _yaml(entries: Sequence[Sequence[tuple[str, str]]]) -> str:
+    lines = ((f"{name}: {json.dumps(value)}" for name, value in fields) for fields in entries)
+    return "".join("- " + "\n  ".join(fields) + "\n" for fields in lines)
 
 
 def _joined(trees: Sequence[Any]) -> list[str]:
