@@ -133,7 +133,7 @@ def _found(stream: io.BufferedReader, abstracts: frozenset[str]) -> Iterator[tup
     while not first.strip() and (line := stream.readline(limit)):
         before, first = before + first, line
     if _is_line(first.strip(), stream.peek(1).lstrip()):
-        lines = chain([first], iter(partial(stream.readline, _LONGEST), b""))
+        lines = chain([first if first.endswith(b"\n") else first + stream.readline()], stream)
         for number, line in enumerate(lines, 1 + before.count(b"\n")):
             yield from ((number, found) for found in _line(line, abstracts))
     else:
