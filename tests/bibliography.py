@@ -1,4 +1,4 @@
-"""What the tests of BibTeX and RIS share."""
+"""What the tests of readers and of bibliographies share."""
 
 import io
 import time
@@ -13,6 +13,10 @@ from abstag.records import Record, Reject
 A = (
     "We walk through a garden of small gradients and count the petals that fall from each of them. "
     "The count turns out to be even on Sundays, and odd on the days when the gardener sleeps late."
+)
+B = (
+    "A lighthouse sends one bit an hour, and we ask how many ships can be named with so little light. "
+    "We prove a bound that is tight when the fog is thin, and test it with three lamps on a table."
 )
 NAMES = {"graphs": "Learning on graphs", "llm": "Large language models", "lamps": "Lamps & 50% light"}
 Items = list[Record | Reject]

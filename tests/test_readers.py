@@ -23,16 +23,9 @@ from abstag.errors import AbstagError, DataError
 from abstag.readers import expand, formats, open_dump, parse_mapping, sniff, text_formats
 from abstag.readers._mapping import MAPPED
 from abstag.records import Record, Reject
+from tests.bibliography import A, B
 from tests.conftest import Go
 
-A = (
-    "We walk through a garden of small gradients and count the petals that fall from each of them. "
-    "The count turns out to be even on Sundays, and odd on the days when the gardener sleeps late."
-)
-B = (
-    "A lighthouse sends one bit an hour, and we ask how many ships can be named with so little light. "
-    "We prove a bound that is tight when the fog is thin, and test it with three lamps on a table."
-)
 KNOWN = f"known formats: {', '.join(sorted(formats()))}"
 TEXTS = sorted(text_formats())
 MODULES = [info.name for info in pkgutil.iter_modules(readers.__path__) if not info.name.startswith("_")]

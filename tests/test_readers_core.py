@@ -24,16 +24,9 @@ from abstag.ingest import ingest
 from abstag.readers import expand, open_dump
 from abstag.records import Record, Reject
 from abstag.taxonomy import load_taxonomy
+from tests.bibliography import A, B
 from tests.conftest import Go
 
-A = (
-    "We walk through a garden of small gradients and count the petals that fall from each of them. "
-    "The count turns out to be even on Sundays, and odd on the days when the gardener sleeps late."
-)
-B = (
-    "A lighthouse sends one bit an hour, and we ask how many ships can be named with so little light. "
-    "We prove a bound that is tight when the fog is thin, and test it with three lamps on a table."
-)
 LINES = "".join(json.dumps({"title": f"Paper {n}", "abstract": text}) + "\n" for n, text in enumerate((A, B))).encode()
 
 
