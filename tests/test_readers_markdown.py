@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from abstag.readers import open_dump, sniff, text_formats
 from abstag.readers._marks import bare, is_english, is_prose, label
 from abstag.records import Record, Reject
-from tests.test_readers import A, B, items, records, write
+from tests.bibliography import A, B
+from tests.test_readers import items, records, write
 
 ZH = "我们走过一个小梯度的花园，数一数从每个梯度落下的花瓣（petals）。星期天的数目是偶数，园丁睡懒觉的日子是奇数。"
 DE = (
